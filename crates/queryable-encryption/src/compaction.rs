@@ -174,7 +174,7 @@ impl CountedValue {
     }
 }
 
-/// What compaction or cleanup changes in the state collection.
+/// The changes of a compaction or cleanup in the state collection.
 #[derive(Debug, Default, PartialEq)]
 pub struct CounterChange {
     /// An anchor to insert.

@@ -1,14 +1,14 @@
-//! The counter of a value: how often it was inserted, in documents of the state collection (ESC).
+//! The counter of a value: the number of its insertions, in documents of the state collection (ESC).
 //!
 //! ```text
 //! one insertion    _id: F(tag key, count)
 //! anchor           _id: F(tag key, 0 | number)    value: E(value key, 0 | count)
 //! null anchor      _id: F(tag key, 0 | 0)         value: E(value key, number | count)
 //! ```
-//! Counts and numbers of anchors begin at 1 and have no gaps. An anchor stands for all insertions
-//! up to its count, whose documents compaction deletes. The null anchor stands for all anchors up
-//! to its number, which cleanup deletes. The count is therefore found with few lookups: the latest
-//! anchor, and then the latest insertion behind it, each by a search that doubles its steps.
+//! Counts and numbers of anchors begin at 1 and have no gaps. An anchor replaces all insertions up
+//! to its count, whose documents compaction deletes. The null anchor replaces all anchors up to its
+//! number, which cleanup deletes. The count is therefore found with few lookups: of the latest
+//! anchor, then of the latest insertion after it, each by a search with steps that double.
 
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 
@@ -41,16 +41,16 @@ pub struct Counter {
     values: Token,
 }
 
-/// What the documents of a counter say.
+/// The state of a counter, as its documents have it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CounterState {
-    /// How often the value was inserted.
+    /// The number of insertions of the value.
     pub count: u64,
     /// The number of the latest anchor, or 0.
     pub anchor: u64,
-    /// The number up to which the null anchor stands for anchors. `None` if there is none.
+    /// The number up to which the null anchor replaces anchors. `None` if there is no null anchor.
     pub null_anchor: Option<u64>,
-    /// The count of the latest anchor, or 0: the documents of insertions behind it exist.
+    /// The count of the latest anchor, or 0. The documents of later insertions exist.
     pub anchored: u64,
 }
 
@@ -144,8 +144,8 @@ impl Counter {
     }
 }
 
-/// Returns the last number that exists, if all up to it do behind `start`, which is returned if
-/// there are none.
+/// Returns the last number that exists. All numbers from `start + 1` up to it exist, and none after
+/// it. Returns `start` if there are none.
 fn last_after<E: From<Error>>(
     start: u64,
     mut exists: impl FnMut(u64) -> Result<bool, E>,

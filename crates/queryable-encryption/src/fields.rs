@@ -42,7 +42,7 @@ pub struct EncryptedField {
     pub key_id: [u8; 16],
     /// The type of its values before encryption, if it is stated.
     pub value_type: Option<Type>,
-    /// How its values are found. `None` if they are not indexed.
+    /// The kind of queries that find its values. `None` if they are not indexed.
     pub index: Option<FieldIndex>,
 }
 

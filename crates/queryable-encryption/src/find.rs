@@ -51,7 +51,7 @@ impl Tags {
         Ok(())
     }
 
-    /// Fails if so many more tags exceed the limit.
+    /// Adds the size of `count` more tags. Fails if it exceeds the limit.
     fn reserve(&mut self, count: u64) -> Result<(), Error> {
         /// An element of an array: type, name, length, subtype, tag. Names have up to 7 digits.
         const ELEMENT_BYTES: usize = 1 + 8 + 4 + 1 + 32;

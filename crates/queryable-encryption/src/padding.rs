@@ -1,5 +1,5 @@
 //! Padding of range fields. Compaction leaves an anchor for each edge, so the number of anchors
-//! tells how many edges the values of a field share. Padding documents hide this: together with
+//! discloses how many edges the values of a field share. Padding documents hide this: together with
 //! them, there are as many anchors as if no edge was shared.
 //!
 //! ```text
@@ -7,22 +7,22 @@
 //! document     {_id: F(F(root, 1), 0 | number), value: E(F(root, 2), 0 | 0)}
 //! ```
 //!
-//! So padding documents are the anchors of a counter without insertions.
+//! Padding documents are thus the anchors of a counter without insertions.
 
 use crate::compaction::CounterChange;
 use crate::counter::{Counter, CounterState};
 use crate::error::Error;
 
-/// What a compaction did to the edges of a field.
+/// The numbers of edges of a field that a compaction has processed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EdgeCounts {
-    /// The documents in the compaction collection: one for each edge of an inserted value.
+    /// Documents in the compaction collection: one for each edge of an inserted value.
     pub records: u64,
-    /// Those of them that are of leaves: one for each inserted value.
+    /// Documents in the compaction collection for leaves: one for each inserted value.
     pub leaf_records: u64,
-    /// The new anchors.
+    /// New anchors.
     pub anchors: u64,
-    /// Those of them that are of leaves.
+    /// New anchors of leaves.
     pub leaf_anchors: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What clients send in place of values: binary data of subtype 6.
+//! Payloads, which clients send in place of values: binary data of subtype 6.
 //!
 //! ```text
 //! insertion      11 | document: d, s, l, p: tokens; u: UUID of the key; t: type; v: the encrypted
@@ -6,8 +6,8 @@
 //!                     g: an array of {d, s, l, p} for the edges of a range
 //! equality       12 | document: d, s, l: tokens; cm: the maximal contention factor
 //! range          13 | document: payload: {g: array of {d, s, l}, cm}, payloadId, firstOperator,
-//!                     secondOperator. The second bound of a range has no `payload`: the first one
-//!                     stands for both
+//!                     secondOperator. The second bound of a range has no `payload`: that of the
+//!                     first bound covers the whole range
 //! ```
 //! `sp`, `pn`, `tf`, `mn` and `mx` are the options of the field by which the client found the
 //! edges. `d` is derived from EDC, `s` from ESC, `l` from K2; see `token`. `p` is `s`, encrypted
@@ -184,8 +184,8 @@ fn content(bytes: &[u8], kind: u8, code: i32) -> Result<Document<'_>, Error> {
 /// A value or a range to search for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FindPayload {
-    /// The value itself, or the edges that cover the range. `None` for the second bound of a range,
-    /// for which the first one stands.
+    /// The value itself, or the edges that cover the range. `None` for the second bound of a range:
+    /// the edges of the first bound cover the whole range.
     pub edges: Option<Vec<FindEdge>>,
     /// The maximal contention factor: there is a counter for each one up to it.
     pub contention_max: u64,

@@ -25,7 +25,7 @@ pub const TOKEN_BYTES: usize = 32;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token([u8; TOKEN_BYTES]);
 
-/// What a document of a value is found by. It is stored in `__safeContent__`.
+/// The tag by which queries find a document with a value. It is stored in `__safeContent__`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub [u8; TOKEN_BYTES]);
 

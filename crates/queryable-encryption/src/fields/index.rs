@@ -1,4 +1,4 @@
-//! How an encrypted field is found: `queries` of a field.
+//! The kinds of queries that find an encrypted field: `queries` of a field.
 
 use std::cmp::Ordering;
 
@@ -29,12 +29,12 @@ const ONLY_FOR_RANGES: &[(&str, i32)] = &[
 ];
 const SPARSITY_MAX: u64 = 8;
 
-/// How the values of a field are found.
+/// The kind of queries that find the values of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FieldIndex {
-    /// By equality.
+    /// Queries for equality.
     Equality,
-    /// By ranges.
+    /// Queries for ranges.
     Range(RangeBounds),
 }
 
@@ -45,11 +45,12 @@ pub struct RangeBounds {
     pub min: Option<Value>,
     /// The greatest value.
     pub max: Option<Value>,
-    /// Every how many levels of the tree of edges one is used.
+    /// The distance between the levels of the tree of edges that are used. With 2, every second
+    /// level is used.
     pub sparsity: Option<u64>,
     /// The number of levels at the top of the tree that are not used.
     pub trim_factor: Option<u64>,
-    /// The number of digits behind the decimal point.
+    /// The number of digits after the decimal point.
     pub precision: Option<u64>,
 }
 

@@ -10,7 +10,7 @@ use crate::stored;
 pub struct UnencryptedField<'f> {
     /// The field.
     pub field: &'f EncryptedField,
-    /// What is wrong. It shows no value, which may be one that the client forgot to encrypt.
+    /// The reason. It contains no value, because the client may have forgotten to encrypt it.
     pub reason: &'static str,
 }
 
