@@ -5,7 +5,7 @@ use std::io;
 
 use crate::limits::MESSAGE_BYTES_MAX;
 
-/// Why a message could not be read or written. After such an error the connection must be closed,
+/// The error of a message that could not be read or written. After it the connection must be closed,
 /// because the start of the next message is not known or the sender does not follow the protocol.
 /// `Io` is a failure of the machine or network, all others are the sender's fault.
 #[derive(Debug)]

@@ -63,7 +63,8 @@ pub(crate) struct Sequence {
     pub end: usize,
 }
 
-/// Why a message's sections were refused: a broken protocol, or an error that the client receives.
+/// The reason why a message's sections were refused: a violation of the protocol, or an error that
+/// the client receives.
 #[derive(Debug)]
 pub(crate) enum SectionError {
     Wire(WireError),
@@ -134,8 +135,8 @@ fn verify_checksum(message: &[u8]) -> Result<(), WireError> {
     }
 }
 
-/// Locates the sections of a message and validates all of its documents. Nothing behind this
-/// validates them again.
+/// Locates the sections of a message and validates all of its documents. Later code does not validate
+/// them again.
 pub(crate) fn read_sections(message: &[u8], flags: MessageFlags) -> Result<Sections, SectionError> {
     let has_checksum = flags.contains(MessageFlags::CHECKSUM_PRESENT);
     let content = if has_checksum {

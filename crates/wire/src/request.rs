@@ -29,7 +29,7 @@ pub struct Request {
     sequences: Vec<Sequence>,
 }
 
-/// Why a message is not a request.
+/// The error of a message that is not a request.
 #[derive(Debug)]
 pub enum RequestError {
     /// The connection must be closed without a reply. The error is for the log.
@@ -40,7 +40,7 @@ pub enum RequestError {
         to: ReplyTarget,
         /// The error.
         error: CommandError,
-        /// Whether to close the connection.
+        /// `true` if the connection must be closed after the reply.
         close: bool,
     },
 }
