@@ -74,7 +74,7 @@ pub enum StorageError {
     },
     /// Fault of the caller: a value is longer than the format allows.
     TooLarge {
-        /// What the value is.
+        /// A description of the value.
         what: String,
         /// The length of the value.
         bytes: u64,
@@ -105,7 +105,7 @@ pub enum StorageError {
     Unsuitable {
         /// The prefix in the object store.
         place: String,
-        /// What it does not do.
+        /// The reason.
         what: String,
     },
     /// This server follows the log of another one, so it cannot write.

@@ -126,7 +126,7 @@ fn not_encrypted(disk: &Arc<dyn Disk>) -> StorageError {
     }
 }
 
-/// What a FORMAT file says.
+/// The content of a FORMAT file.
 #[derive(Clone, Copy)]
 enum Format {
     Plain,

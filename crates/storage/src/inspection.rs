@@ -19,7 +19,7 @@ use crate::shared_log::members::MemberState;
 use crate::shared_log::{self, LogEnd, database, members, shared_keys};
 use crate::storage::FILE_NAME;
 
-/// What [`inspect`] has found.
+/// The report of [`inspect`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreReport {
     /// The id of the database, in hexadecimal digits.
@@ -180,7 +180,7 @@ pub fn collect_garbage(
     Ok(report.orphans.len() as u64)
 }
 
-/// What the log says.
+/// The content of the log.
 struct ReadLog {
     /// The rows of the catalog at the end of the log.
     rows: Rows,

@@ -62,7 +62,7 @@ pub struct Replica {
     heartbeat_number: u64,
 }
 
-/// What the log does with a record before a snapshot can have its position.
+/// The publish step of a record: the log runs it before a snapshot can have the record's position.
 pub type Publish = Box<dyn FnOnce(Position) + Send>;
 
 /// Prepares the records of another server's log for the one that adds them.
@@ -73,8 +73,8 @@ pub trait Applier {
     /// # Errors
     /// Fails if the record cannot be applied. It is not added then.
     fn prepare(&mut self, record: FollowedRecord) -> Result<Publish, StorageError>;
-    /// Returns the position up to which what the log has removed is not needed any more. `written`
-    /// is the newest position.
+    /// Returns the position up to which this server does not need the runs that the log has removed.
+    /// `written` is the newest position.
     fn needs_after(&self, written: Position) -> Position;
 }
 
@@ -89,7 +89,7 @@ impl Applier for () {
     }
 }
 
-/// What [`Replica::follow`] has found.
+/// The result of [`Replica::follow`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FollowOutcome {
     /// A log object was read and added to the copy.
@@ -100,7 +100,7 @@ pub enum FollowOutcome {
     Stale(StaleReason),
 }
 
-/// Why a copy cannot be continued.
+/// The reason why a copy cannot be continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StaleReason {
     /// From this position on, the local log has other records than the shared one.

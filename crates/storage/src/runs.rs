@@ -94,7 +94,7 @@ pub(crate) struct RunsFolder {
     pub objects: Option<Arc<RunObjects>>,
 }
 
-/// Whether a block that is read enters the cache.
+/// The use of the cache for a block that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caching {
     /// The block enters the cache. Other blocks may be evicted.

@@ -38,7 +38,7 @@ pub struct StorageOptions {
     pub catalog: CatalogOptions,
 }
 
-/// What a server knows of the database in an object store.
+/// The state of a database in an object store, as one server knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SharedState {
     /// True if this server follows another one.
@@ -51,7 +51,7 @@ pub struct SharedState {
     pub members: Vec<MemberState>,
 }
 
-/// What a server knows of the primary that it follows.
+/// The primary that a server follows, as far as it is known.
 #[derive(Clone, Default)]
 pub(crate) struct SeenPrimary {
     /// The number of takeovers of the log.
@@ -72,15 +72,15 @@ pub struct Storage {
     pub catalog: Arc<Catalog>,
     /// Uploads the log, if this server is the primary of a database in an object store.
     uploader: Arc<OnceLock<Uploader>>,
-    /// If the database is in an object store: which part of the local log is needed there.
+    /// The part of the local log that the database in an object store needs, if there is one.
     compared: Option<Arc<ComparedLog>>,
-    /// What a server knows of the primary that it follows.
+    /// The primary that this server follows.
     seen: Arc<Mutex<SeenPrimary>>,
     /// The servers of the database in the object store.
     members: Arc<KnownMembers>,
-    /// How old the newest record was when this server applied it, if it follows another one.
+    /// The age of the newest record when this server applied it, if it follows another one.
     delay: Arc<Mutex<Option<Duration>>>,
-    /// What this server offers to the builds of the primary.
+    /// The offer of this server to build shares of indexes for the primary.
     builder: Arc<OnceLock<Builder>>,
 }
 
@@ -177,9 +177,9 @@ impl Storage {
         self.compared.is_some()
     }
 
-    /// Offers to build shares of the primary's indexes, so many at a time. The next announcement of
-    /// this server says so. `id` and `version` are those of [`Builder`]. Later calls have no
-    /// effect.
+    /// Offers to build `threads` shares of the primary's indexes at a time. The next announcement of
+    /// this server contains the offer. `id` and `version` are those of [`Builder`]. Later calls have
+    /// no effect.
     pub fn offer_builds(&self, id: [u8; 16], threads: usize, version: &str) {
         let _ = self.builder.set(Builder {
             id,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::bucket::counted::StoreRequests;
 use crate::position::Position;
 
-/// What a server has done with the object store since its start.
+/// The use of the object store by a server since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStatistics {
     /// The requests.

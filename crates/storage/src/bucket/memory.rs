@@ -11,7 +11,7 @@ use super::{Bucket, Creation};
 use crate::disk::{DiskFile, read_all};
 use crate::error::StorageError;
 
-/// What happens to one call.
+/// The outcome of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The call has its effect, and the caller gets the result.
@@ -26,7 +26,7 @@ pub enum Outcome {
 
 /// Decides what happens to each call. It may block the calling thread before it returns.
 pub trait RequestFaults: Send + Sync {
-    /// Returns what happens to a call. `operation` is its name.
+    /// Returns the outcome of a call. `operation` is its name.
     fn outcome(&self, operation: &str, name: &str) -> Outcome;
 }
 
@@ -39,7 +39,7 @@ struct Content {
     late: VecDeque<LateCall>,
 }
 
-/// A call that has its effect after so many further calls.
+/// A call that has its effect later, and the number of calls before that.
 type LateCall = (u32, Box<dyn FnOnce(&mut Objects) + Send>);
 
 impl Content {

@@ -68,7 +68,7 @@ impl FileKind {
     }
 }
 
-/// Which data key a file uses, and its salt. The header of the file has it.
+/// The reference to a data key and the salt, in the header of a file.
 ///
 /// ```text
 /// 0  2  generation of the data key, from 1 on; 0: the file is not encrypted

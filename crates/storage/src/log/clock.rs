@@ -63,7 +63,7 @@ pub(crate) fn system_millis() -> u64 {
 ///
 /// It is at least `last`, the time of the record before, even if the clock was set back. If the
 /// lowest 32 bits of the position are 0, it is in a later second. Otherwise the cluster time would
-/// be less than that of the record before. It is never 0, which stands for a record without a time.
+/// be less than that of the record before. It is never 0, which means a record without a time.
 pub(crate) fn next_millis(last: u64, clock: u64, position: Position) -> u64 {
     let millis = clock.max(last).max(1);
     match position.0 as u32 {

@@ -219,7 +219,7 @@ fn context(header: &[u8]) -> Context {
     context
 }
 
-/// What a record gets when the leader of a group places it.
+/// The fields of a record that are set when the leader of a group commit assigns its position.
 pub(crate) struct Seal<'s> {
     pub position: Position,
     /// The position up to which the log is durable.

@@ -58,7 +58,7 @@ pub(crate) struct ChunkCache {
     misses: AtomicU64,
 }
 
-/// What is known of a chunk on the local disk.
+/// A chunk on the local disk.
 #[derive(Clone)]
 struct Chunk {
     /// The size of the file in bytes.

@@ -14,7 +14,7 @@ use crate::disk::DiskFile;
 use crate::error::StorageError;
 use crate::run_id::RunId;
 
-/// A scan reads so many chunks with one request at most.
+/// The most chunks that a scan reads with one request.
 const CHUNKS_AHEAD_MAX: u64 = 8;
 
 /// The scans of one run that are remembered: several threads can each read a part of it.

@@ -25,7 +25,7 @@ fn report_name(run: RunId) -> String {
     format!("{REPORTS}/{:020}", run.0)
 }
 
-/// What a server knows of shares.
+/// The shares of index builds that this server builds, or has given to others.
 #[derive(Default)]
 pub(super) struct Shares {
     /// The runs that this server writes for the primary.

@@ -28,7 +28,7 @@ pub(super) struct LocalFiles {
 #[derive(Clone, Copy)]
 struct LocalFile {
     bytes: u64,
-    /// When the file was written.
+    /// The time at which the file was written, by the clock of [`LocalFiles`].
     added: u64,
 }
 

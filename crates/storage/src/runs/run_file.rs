@@ -20,7 +20,8 @@ pub(super) struct RunFile {
     pub file: RwLock<Arc<dyn DiskFile>>,
     /// The key of an encrypted run. That of an object is read with its first block.
     cipher: OnceLock<Option<Cipher>>,
-    /// When a block was last read from the file, by the clock of [`LocalFiles`](super::LocalFiles).
+    /// The time at which a block was last read from the file, by the clock of
+    /// [`LocalFiles`](super::LocalFiles).
     pub last_read: AtomicU64,
     pub removed: AtomicBool,
     shared: Weak<RunStore>,

@@ -18,10 +18,10 @@ use crate::position::Position;
 const FOLDER: &str = "boundary";
 const MAGIC: &[u8; 8] = b"WRbnd-01";
 const BYTES: usize = 56;
-/// So many old boundaries are kept.
+/// The number of old boundaries that are kept.
 const KEPT: u64 = 64;
 
-/// What one boundary says.
+/// The content of a boundary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Boundary {
     /// Log objects up to this number can be deleted, except fences.

@@ -42,11 +42,11 @@ pub(crate) struct LogObjectHeader {
     pub first: Position,
     /// The time of the newest record of the log, in milliseconds since 1970.
     pub millis: u64,
-    /// What the object says about its writer.
+    /// The state of its writer.
     pub kind: ObjectKind,
 }
 
-/// What an object says about its writer.
+/// The state of the writer of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ObjectKind {
     /// The writer extends the log.

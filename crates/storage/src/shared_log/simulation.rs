@@ -28,7 +28,7 @@ const SERVERS: usize = 4;
 /// The number of calls to the object store in one simulation.
 const STEPS: u32 = 1500;
 
-/// Whether the protocol is broken on purpose. The simulation must notice it.
+/// A deliberate defect of the protocol. The simulation must detect it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mutation {
     None,
@@ -181,7 +181,7 @@ impl RetryPolicy for TwoRetries {
     }
 }
 
-/// What all servers together have acknowledged and read.
+/// The values that all servers together have acknowledged and read.
 #[derive(Default)]
 struct Model {
     acknowledged: BTreeMap<u64, u64>,

@@ -1,5 +1,5 @@
-//! What a primary does with the object store: it uploads the log ([`upload`]) and collects garbage
-//! ([`garbage`]), each on a thread of its own or when the caller says so.
+//! The work of a primary in the object store: it uploads the log ([`upload`]) and collects garbage
+//! ([`garbage`]). Each has its own thread, or the caller runs it step by step.
 
 mod garbage;
 mod upload;
@@ -33,13 +33,13 @@ pub(crate) use garbage::Garbage;
 pub(crate) struct Uploader {
     shared: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// When this server became the primary.
+    /// The time at which this server became the primary.
     began: Instant,
-    /// The upload that the caller continues. `None` if a thread does.
+    /// The upload, if the caller runs it. `None` if it has a thread.
     upload: Option<Mutex<Upload>>,
 }
 
-/// What an uploader works with.
+/// The parts with which an uploader is created.
 pub(crate) struct UploadParts {
     pub log: Arc<Log>,
     pub compared: Arc<ComparedLog>,
@@ -49,7 +49,7 @@ pub(crate) struct UploadParts {
     pub members: Arc<KnownMembers>,
 }
 
-/// How a server takes part in a database in an object store.
+/// The options of a server of a database in an object store.
 #[derive(Clone)]
 pub struct ClusterOptions {
     /// The object store.
@@ -62,25 +62,25 @@ pub struct ClusterOptions {
     pub cache_bytes: u64,
     /// The interval in which a primary without writes extends the log.
     pub heartbeat: Duration,
-    /// What is not needed any more is deleted after this time, since other servers may be reading
-    /// it. A server that is further behind begins again at a checkpoint.
+    /// Objects that are not needed any more are deleted after this time, because other servers may
+    /// be reading them. A server that is further behind starts again from a checkpoint.
     pub retention: Duration,
-    /// A server that has announced nothing for this time is gone: nothing is kept for it.
+    /// A server that has announced nothing for this time is removed: no objects are kept for it.
     pub member_lifetime: Duration,
     /// The log is shortened when a server without local data has to read more objects than this.
     pub log_objects_max: u64,
     /// Decides if failed requests are tried again.
     pub retry_policy: Arc<dyn RetryPolicy + Send + Sync>,
-    /// What continues the work of a primary.
+    /// The thread that runs the uploads.
     pub uploads: Uploads,
 }
 
-/// What continues the work of a primary.
+/// The thread that runs the work of a primary in the object store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uploads {
-    /// Threads.
+    /// Separate threads.
     Threads,
-    /// The caller, with [`Storage::upload`](crate::Storage::upload) and
+    /// The thread of the caller, with [`Storage::upload`](crate::Storage::upload) and
     /// [`Storage::collect_garbage`](crate::Storage::collect_garbage). For deterministic tests.
     Caller,
 }

@@ -22,7 +22,7 @@ use crate::shared_log::members::{self, ANNOUNCEMENT_HEARTBEATS, Announcement, Me
 /// A wait for an upload notices the close after this time.
 const WAIT_STEP: Duration = Duration::from_millis(200);
 
-/// What a fold makes collectable.
+/// The garbage after a fold, which can be collected.
 pub(crate) struct Garbage {
     /// Records before this position are folded.
     pub needed: Position,
