@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use windrow_interrupt::Uninterrupted;
+
 use crate::building;
 use crate::building::share_work;
 use crate::collections::Collections;
@@ -55,7 +57,7 @@ fn spawn(
     let thread = std::thread::Builder::new()
         .name(name.to_owned())
         .spawn(move || work(&collections));
-    thread.map_err(|error| Error::Interrupted(format!("no thread can be started: {error}")))
+    thread.map_err(|error| Error::interrupted(format!("no thread can be started: {error}")))
 }
 
 /// The delay of a kind of work after it has failed. A bug usually recurs, so the delay doubles with
@@ -153,7 +155,7 @@ fn keep_merging(collections: &Arc<Collections>) {
         };
         let mut merged = true;
         while merged && !core.is_closing() {
-            let work = || merging::merge_all(collections, effort, &|| true);
+            let work = || merging::merge_all(collections, effort, &Uninterrupted);
             merged = match catch_panic("a merge", work) {
                 Ok(merged) => {
                     backoff.reset();
@@ -219,7 +221,7 @@ mod tests {
     #[test]
     fn the_delay_after_a_bug_doubles() {
         let bug = Error::Bug(tolerate_bugs(|| Bug::new("a test")));
-        let full = Error::Interrupted("a test".to_owned());
+        let full = Error::interrupted("a test");
         let mut backoff = Backoff::new();
         let first = backoff.after(&bug);
         assert_eq!(backoff.after(&bug), 2 * first);

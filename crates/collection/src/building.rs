@@ -225,8 +225,8 @@ impl Collection {
             return Ok(false);
         }
         if indexes.iter().any(|index| index.is_dropped()) {
-            return Err(Error::Interrupted(
-                "the index was dropped while it was built".to_owned(),
+            return Err(Error::interrupted(
+                "the index was dropped while it was built",
             ));
         }
         let mut changes = Vec::new();

@@ -266,7 +266,7 @@ impl Collection {
     pub(crate) fn core(&self) -> Result<Arc<Core>, Error> {
         self.core
             .upgrade()
-            .ok_or_else(|| Error::Interrupted("the database is closed".to_owned()))
+            .ok_or_else(|| Error::interrupted("the database is closed"))
     }
 
     pub(crate) fn state(&self) -> Arc<State> {

@@ -2,36 +2,32 @@
 
 use windrow_document::{Document, Value};
 use windrow_fold::{Direction, RecordId};
+use windrow_interrupt::{Interrupt, PacedInterrupt};
 
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::read::Reader;
 
-/// Entries between two checks whether to stop.
-const ENTRIES_PER_CHECK: u64 = 10_000;
-
 /// The maximal number of reported `_id`s, which must fit a reply.
 const IDS_MAX: usize = 10_000;
 
 impl Collection {
-    /// Returns the `_id`s of documents that share a key, grouped by key. `check` can stop the
+    /// Returns the `_id`s of documents that share a key, grouped by key. `interrupt` stops the
     /// search.
-    pub fn duplicate_keys<E: From<Error>>(
+    pub fn duplicate_keys(
         &self,
         index: &str,
-        check: impl Fn() -> Result<(), E>,
-    ) -> Result<Vec<Vec<Value>>, E> {
+        interrupt: &dyn Interrupt,
+    ) -> Result<Vec<Vec<Value>>, Error> {
+        let mut interrupt = PacedInterrupt::new(interrupt);
         let reader = self.lasting_reader()?;
         let number = reader.indexes().iter().position(|one| one.name() == index);
         let number = number.ok_or_else(|| Error::IndexNotFound(index.to_owned()))?;
         let mut cursor = reader.entries(number, Direction::Forward)?;
-        let (mut found, mut ids, mut seen) = (Vec::new(), 0, 0u64);
+        let (mut found, mut ids) = (Vec::new(), 0);
         let (mut last, mut sharing) = (Vec::new(), Vec::<RecordId>::new());
         while cursor.next()? && ids < IDS_MAX {
-            seen += 1;
-            if seen.is_multiple_of(ENTRIES_PER_CHECK) {
-                check()?;
-            }
+            interrupt.step()?;
             if last != cursor.key() {
                 ids += take(&reader, &mut sharing, &mut found)?;
                 last.clear();

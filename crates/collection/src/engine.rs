@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_fold::SnapshotLifetime;
-use windrow_interrupt::Interrupt;
+use windrow_interrupt::{Interrupt, Uninterrupted};
 use windrow_storage::{ClusterTime, Confirmation, Disk, Position, RowChange, SharedState, Storage};
 
 use crate::building::share_work;
@@ -236,8 +236,10 @@ impl Engine {
     pub fn work(&self, work: Work) -> Result<bool, Error> {
         match work {
             Work::Fold => folding::fold_or_record(&self.collections).map(|sections| sections > 0),
-            Work::Merge => merging::merge_all(&self.collections, MergeEffort::Readers, &|| true),
-            Work::Compact => self.compact_while(&|| true),
+            Work::Merge => {
+                merging::merge_all(&self.collections, MergeEffort::Readers, &Uninterrupted)
+            }
+            Work::Compact => self.compact(&Uninterrupted),
             Work::CreateEntries => Ok(background::create_entries(&self.collections)),
             Work::Builds => {
                 let unfinished = building::unfinished(&self.collections);
@@ -251,12 +253,9 @@ impl Engine {
         }
     }
 
-    /// Compacts like [`Work::Compact`], but stops when `should_continue` returns `false`.
-    pub fn compact_while(
-        &self,
-        should_continue: &(dyn Fn() -> bool + Sync),
-    ) -> Result<bool, Error> {
-        merging::merge_all(&self.collections, MergeEffort::AllSpace, should_continue)
+    /// Compacts like [`Work::Compact`]. `interrupt` stops it.
+    pub fn compact(&self, interrupt: &(dyn Interrupt + Sync)) -> Result<bool, Error> {
+        merging::merge_all(&self.collections, MergeEffort::AllSpace, interrupt)
     }
 
     /// Rebuilds indexes of a collection from its documents, concurrently with reads and writes.

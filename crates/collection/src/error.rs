@@ -57,12 +57,10 @@ pub enum Error {
     SnapshotNotKept(ClusterTime),
     /// Another client's: the index build or the collection was dropped or killed during the
     /// operation.
-    Interrupted(String),
+    Interrupted(Interrupted),
     /// Another transaction's: it changed a document that this transaction writes, or holds its
     /// lock. A retry of the whole transaction may succeed.
     WriteConflict(String),
-    /// The operation was interrupted while it waited for a transaction to end.
-    WaitGivenUp,
     /// Another client's: it holds the lock of a collection that the transaction uses.
     LockTimeout,
     /// Another client's: a collection that the transaction uses has been changed since the
@@ -149,15 +147,12 @@ impl fmt::Display for Error {
                  the snapshot of a reported time is kept for minSnapshotHistoryWindowInSeconds, if \
                  it is among the {PINNED_SNAPSHOTS_MAX} most recently used ones, and until a restart"
             ),
-            Error::Interrupted(why) => formatter.write_str(why),
+            Error::Interrupted(interrupted) => interrupted.fmt(formatter),
             Error::WriteConflict(what) => write!(
                 formatter,
                 "Caused by :: Write conflict during plan execution and yielding is disabled. :: {what}. \
                  Please retry your operation or multi-document transaction."
             ),
-            Error::WaitGivenUp => {
-                formatter.write_str("the wait for an open transaction was interrupted")
-            }
             Error::LockTimeout => formatter.write_str(
                 "Unable to acquire lock within 5ms: the collection is being changed",
             ),
@@ -182,9 +177,17 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+impl Error {
+    /// Creates the error of work that was stopped, with MongoDB's code `Interrupted`. `message` is
+    /// the reason.
+    pub fn interrupted(message: impl Into<String>) -> Error {
+        Error::Interrupted(Interrupted::new(message))
+    }
+}
+
 impl From<Interrupted> for Error {
     fn from(interrupted: Interrupted) -> Error {
-        Error::Interrupted(interrupted.into_message())
+        Error::Interrupted(interrupted)
     }
 }
 

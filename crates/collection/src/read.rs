@@ -15,6 +15,7 @@ use windrow_fold::{
     RecordId, Snapshot, TailPart, View,
 };
 use windrow_index::{Definition, MARK, Multikey};
+use windrow_interrupt::PacedInterrupt;
 use windrow_invariant::Bug;
 
 use crate::error::Error;
@@ -360,11 +361,16 @@ impl Reader {
     pub(crate) fn check_sections(
         &self,
         number: usize,
-        should_continue: &dyn Fn() -> bool,
+        interrupt: &mut PacedInterrupt<'_>,
     ) -> Result<(), Error> {
         let view = self.entries_view(number)?;
-        let mut sections = view.sections.present().iter();
-        Ok(sections.try_for_each(|it| it.check(should_continue))?)
+        for section in view.sections.present().iter() {
+            let mut check = section.check()?;
+            while check.check_next()? {
+                interrupt.check()?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the readable indexes. The first is the index on `_id`. Other methods identify an

@@ -306,7 +306,7 @@ impl Transaction {
     fn state(&self) -> Result<MutexGuard<'_, TransactionState>, Error> {
         let state = self.state.lock();
         if state.has_ended {
-            Err(Error::Interrupted("the transaction has ended".to_owned()))
+            Err(Error::interrupted("the transaction has ended"))
         } else {
             Ok(state)
         }

@@ -66,9 +66,7 @@ impl TransactionWaiter {
         while_waiting(wait_control, || {
             let mut has_ended = self.has_ended.lock();
             while !*has_ended {
-                if wait_control.check().is_err() {
-                    return Err(Error::WaitGivenUp);
-                }
+                wait_control.check()?;
                 self.changed.wait_for(&mut has_ended, CHECK_INTERVAL);
             }
             Ok(())
@@ -192,18 +190,16 @@ impl DdlBarrier {
         if state.transactions == 0 {
             return Ok(exclusion);
         }
-        let is_free = while_waiting(wait_control, || {
-            while state.transactions > 0 && wait_control.check().is_ok() {
+        let waited = while_waiting(wait_control, || {
+            while state.transactions > 0 {
+                wait_control.check()?;
                 self.changed.wait_for(&mut state, CHECK_INTERVAL);
             }
-            state.transactions == 0
+            Ok(())
         });
+        // The guard locks the state when it is dropped.
         drop(state);
-        if is_free {
-            Ok(exclusion)
-        } else {
-            Err(Error::WaitGivenUp)
-        }
+        waited.map(|()| exclusion)
     }
 }
 
@@ -249,7 +245,7 @@ mod tests {
     #[test]
     fn a_wait_ends_with_the_holder_or_an_interrupt() {
         let waiter = TransactionWaiter::default();
-        assert!(matches!(waiter.wait(&stopped), Err(Error::WaitGivenUp)));
+        assert!(matches!(waiter.wait(&stopped), Err(Error::Interrupted(_))));
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| waiter.wait(&Uninterrupted));
             std::thread::sleep(Duration::from_millis(20));
@@ -263,7 +259,7 @@ mod tests {
     fn ddl_waits_for_transactions_which_time_out() {
         let uses = DdlBarrier::default();
         uses.begin().unwrap();
-        assert!(matches!(uses.exclude(&stopped), Err(Error::WaitGivenUp)));
+        assert!(matches!(uses.exclude(&stopped), Err(Error::Interrupted(_))));
         uses.end();
         let exclusion = uses.exclude(&stopped).unwrap();
         assert!(matches!(uses.begin(), Err(Error::LockTimeout)));

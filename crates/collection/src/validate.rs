@@ -16,7 +16,7 @@ mod duplicate_keys;
 use windrow_document::{Document, Value};
 use windrow_fold::{EntryDigest, RecordId};
 use windrow_index::{Scratch, is_mark};
-use windrow_interrupt::{Interrupt, Uninterrupted};
+use windrow_interrupt::{Interrupt, PacedInterrupt, Uninterrupted};
 use windrow_storage::StorageError;
 
 use crate::collection::Collection;
@@ -160,10 +160,7 @@ impl Collection {
         checks: Checks,
         interrupt: &dyn Interrupt,
     ) -> Result<Validation, Error> {
-        let pace = &mut PacedInterrupt {
-            interrupt,
-            steps: 0,
-        };
+        let interrupt = &mut PacedInterrupt::new(interrupt);
         let reader = self.lasting_reader()?;
         let rules = self.rules();
         let input = DocumentChecks {
@@ -171,7 +168,7 @@ impl Collection {
             validator: rules.current_validator(),
         };
         let mut validation = Validation::default();
-        let expected = match expected_entries(&reader, &input, &mut validation, pace) {
+        let expected = match expected_entries(&reader, &input, &mut validation, interrupt) {
             Err(error) => {
                 // Without all documents the indexes cannot be checked.
                 validation.errors.push(damage(error)?);
@@ -180,7 +177,7 @@ impl Collection {
             Ok(expected) => expected,
         };
         for (number, expected) in expected.iter().enumerate() {
-            let mut report = compare::index(&reader, number, expected, checks, pace)?;
+            let mut report = compare::index(&reader, number, expected, checks, interrupt)?;
             if let Some(index) = reader.indexes().get(number) {
                 let of_documents = expected.duplicates.error(index.definition());
                 report.duplicates = report.duplicates.or(of_documents);
@@ -192,29 +189,6 @@ impl Collection {
             }
         }
         Ok(validation)
-    }
-}
-
-/// The number of documents and entries between two checks of the interrupt.
-const STEPS_PER_CHECK: u32 = 1000;
-
-/// Counts documents and entries, and checks an interrupt once in [`STEPS_PER_CHECK`] of them.
-struct PacedInterrupt<'a> {
-    interrupt: &'a dyn Interrupt,
-    steps: u32,
-}
-
-impl PacedInterrupt<'_> {
-    fn step(&mut self) -> Result<(), Error> {
-        self.steps += 1;
-        if !self.steps.is_multiple_of(STEPS_PER_CHECK) {
-            return Ok(());
-        }
-        self.check_now()
-    }
-
-    fn check_now(&self) -> Result<(), Error> {
-        Ok(self.interrupt.check()?)
     }
 }
 
@@ -246,7 +220,7 @@ fn expected_entries(
     reader: &Reader,
     input: &DocumentChecks<'_>,
     validation: &mut Validation,
-    pace: &mut PacedInterrupt<'_>,
+    interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<Vec<ExpectedEntries>, Error> {
     let expected = reader.indexes().iter().map(|_| ExpectedEntries {
         digest: EntryDigest::default(),
@@ -257,7 +231,7 @@ fn expected_entries(
     let (mut scratch, mut key) = (Scratch::default(), Vec::new());
     let mut cursor = reader.range(None, None)?;
     while cursor.next()? {
-        pace.step()?;
+        interrupt.step()?;
         validation.documents += 1;
         let id = cursor.id();
         if input.checks.full

@@ -14,6 +14,7 @@ use windrow_collection::{
     Work, WriteOptions,
 };
 use windrow_document::{DocumentBuf, ValueRef, array, doc};
+use windrow_interrupt::Uninterrupted;
 use windrow_storage::{Crash, MemoryDisk};
 
 use common::{collection, namespace, open};
@@ -244,7 +245,7 @@ fn marks_are_no_duplicates() {
     change(&created, 2, Change::Replace(numbers_of_12), write_options);
     engine.fold().unwrap();
     insert(&created, &[numbers(5)], &write_options);
-    let doubles = created.duplicate_keys("u", || Ok::<(), Error>(())).unwrap();
+    let doubles = created.duplicate_keys("u", &Uninterrupted).unwrap();
     assert!(doubles.is_empty(), "{doubles:?}");
     let double = doc! { "_id": 30, "u": (array![3]) };
     let again = created.insert_with(

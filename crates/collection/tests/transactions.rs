@@ -326,7 +326,7 @@ fn others_wait_or_fail_on_a_transactions_locks() {
         let conflicting = insert(collection, doc! { "_id": 5, "n": 6 }, &within(&other));
         assert!(is_conflict(&conflicting), "{conflicting:?}");
         let gives_up = |result: Result<(), Error>| {
-            assert!(matches!(result, Err(Error::WaitGivenUp)), "{result:?}");
+            assert!(matches!(result, Err(Error::Interrupted(_))), "{result:?}");
         };
         gives_up(change(collection, &reader, 1, new(8), NO_WAIT));
         gives_up(insert(collection, doc! { "_id": 5, "n": 6 }, &NO_WAIT));
@@ -371,7 +371,7 @@ fn a_collection_in_use_is_not_altered() {
     let one = named("a.one");
     transaction.collection(&one).unwrap().unwrap();
     let refused = setting.one.exclude(NO_WAIT.wait_control);
-    assert!(matches!(refused, Err(Error::WaitGivenUp)));
+    assert!(matches!(refused, Err(Error::Interrupted(_))));
     drop(transaction);
     assert!(setting.engine.drop_collection(&one).unwrap());
     assert!(late.collection(&one).unwrap().is_none());

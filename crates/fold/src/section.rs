@@ -25,6 +25,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
+mod check;
 mod descriptor;
 mod fences;
 mod filter_page;
@@ -37,6 +38,7 @@ use windrow_invariant::Bug;
 use windrow_postings::{LengthTotals, PAGE_IDS};
 use windrow_storage::{Block, BlockAddress, Caching, RunHandle, Runs, StorageError};
 
+pub use check::SectionCheck;
 pub use descriptor::SectionDescriptor;
 pub(crate) use lookup::DataBlock;
 pub use write::{RunSink, SectionOptions, SectionWriter};
@@ -337,50 +339,6 @@ impl Section {
             entries: self.descriptor.entries,
             hash,
         })
-    }
-
-    /// Reads the whole section without the cache. Fails if its content is not what was written.
-    pub fn check(&self, should_continue: &dyn Fn() -> bool) -> Result<(), StorageError> {
-        let (mut sum, mut entries, mut interval) =
-            (EntryDigest::default(), 0, RestartInterval::default());
-        let (mut last_key, mut last_id) = (Vec::new(), RecordId::MIN);
-        for span in self.fences()?.all_lengths() {
-            self.runs.open_block(self.address(span), Caching::Past)?;
-        }
-        for number in 0..self.block_count()? {
-            if !should_continue() {
-                return Ok(());
-            }
-            if number.is_multiple_of(FILTER_BLOCKS) {
-                self.filter_bits(number / FILTER_BLOCKS, Caching::Past)?;
-            }
-            let block = self.read(number, Caching::Past)?;
-            for within in 0..self.layout(&block, number)?.intervals() {
-                self.decode(&block, number, within, &mut interval)?;
-                for at in 0..interval.len() {
-                    let entry = interval.get(&block, at);
-                    let entry = entry.ok_or_else(|| self.undecodable_block(number))?;
-                    if EntryKey::new(&last_key, last_id) > entry.entry_key() {
-                        return Err(self.damaged("its entries are not in order".to_owned()));
-                    }
-                    if last_key != entry.key {
-                        last_key.clear();
-                        last_key.extend_from_slice(entry.key);
-                    }
-                    last_id = entry.id;
-                    entries += 1;
-                    if self.descriptor.hash.is_some() {
-                        sum.add(entry.key, entry.id, entry.payload);
-                    }
-                }
-            }
-        }
-        let summed_otherwise = self.digest().is_some_and(|stored| stored != sum);
-        if entries == self.descriptor.entries && !summed_otherwise {
-            return Ok(());
-        }
-        let what = "its entries are not those that it was written with";
-        Err(self.damaged(what.to_owned()))
     }
 
     pub(crate) fn undecodable_block(&self, number: usize) -> StorageError {

@@ -3,13 +3,14 @@
 use std::sync::OnceLock;
 
 use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_interrupt::Interrupted;
 
 use crate::Error;
 use crate::cells::Cells;
 use crate::key_range::KeyRange;
-use crate::proceed::{NEVER_STOPPED, Proceed};
 use crate::region::Region;
 use crate::shape::parse_stored;
+use crate::work::{UNCOUNTED, WorkCounter};
 
 /// The spatial relation that a condition requires between a value and its region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,21 +53,21 @@ impl Condition {
     /// Parses the operand of `$geoIntersects`, `$geoWithin` or its deprecated alias `$within`.
     /// Fails with code 2 if the operand is invalid or its region does not support the operator.
     pub fn parse(operator: &str, operand: ValueRef<'_>) -> Result<Condition, Error> {
-        Condition::parse_while(operator, operand, NEVER_STOPPED)
+        Condition::parse_with(operator, operand, UNCOUNTED)
     }
 
-    /// The same for an operand that may be large. Fails with the error of `proceed` as well.
-    pub fn parse_while(
+    /// The same for an operand that may be large. Fails if `count_work` does as well.
+    pub fn parse_with(
         operator: &str,
         operand: ValueRef<'_>,
-        proceed: Proceed<'_>,
+        count_work: WorkCounter<'_>,
     ) -> Result<Condition, Error> {
         let ValueRef::Document(fields) = operand else {
             return Err(Error::bad_value(format!(
                 "{operator} must be an object, found {operand}"
             )));
         };
-        let region = Region::parse(fields, proceed)?;
+        let region = Region::parse(fields, count_work)?;
         let relation = match operator {
             "$geoIntersects" => Relation::Intersects,
             _ => Relation::Within,
@@ -93,20 +94,25 @@ impl Condition {
     /// Returns `true` if the value is a shape that satisfies the condition. Values that are not
     /// valid shapes do not match.
     pub fn matches(&self, value: ValueRef<'_>) -> bool {
-        self.matches_while(value, NEVER_STOPPED)
+        self.matches_with(value, UNCOUNTED)
             .is_ok_and(|matches| matches)
     }
 
-    /// The same for a value that may be large. Fails only with the error of `proceed`.
-    pub fn matches_while(&self, value: ValueRef<'_>, proceed: Proceed<'_>) -> Result<bool, Error> {
+    /// The same for a value that may be large. Fails only if `count_work` does.
+    pub fn matches_with(
+        &self,
+        value: ValueRef<'_>,
+        count_work: WorkCounter<'_>,
+    ) -> Result<bool, Interrupted> {
         // A stored polygon is at most a hemisphere; strict winding is only defined for queries.
-        let Some(shape) = parse_stored(value, proceed)?.filter(|shape| !shape.has_strict_winding)
+        let Some(shape) =
+            parse_stored(value, count_work)?.filter(|shape| !shape.has_strict_winding)
         else {
             return Ok(false);
         };
         match self.relation {
-            Relation::Within => self.region.contains(&shape, proceed),
-            Relation::Intersects => self.region.intersects(&shape, proceed),
+            Relation::Within => self.region.contains(&shape, count_work),
+            Relation::Intersects => self.region.intersects(&shape, count_work),
         }
     }
 

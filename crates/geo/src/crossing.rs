@@ -11,7 +11,7 @@ use s2rst::s2::shape_index::{ShapeIndex, ShapeIndexCell};
 use s2rst::s2::wedge_relations::{WedgeRel, wedge_relation};
 
 use crate::Error;
-use crate::proceed::Proceed;
+use crate::work::WorkCounter;
 
 /// An edge of the polygon with its number.
 struct NumberedEdge {
@@ -20,8 +20,11 @@ struct NumberedEdge {
 }
 
 /// Fails with code 2 if two edges of the index's only shape cross, if a ring has a vertex twice, or
-/// if two rings share an edge. Fails with the error of `proceed`.
-pub(crate) fn check_crossings(index: &ShapeIndex, proceed: Proceed<'_>) -> Result<(), Error> {
+/// if two rings share an edge. Fails if `count_work` does.
+pub(crate) fn check_crossings(
+    index: &ShapeIndex,
+    count_work: WorkCounter<'_>,
+) -> Result<(), Error> {
     let Some(polygon) = index.shape(0) else {
         return Ok(());
     };
@@ -29,7 +32,7 @@ pub(crate) fn check_crossings(index: &ShapeIndex, proceed: Proceed<'_>) -> Resul
         let edges = edges_of(polygon, cell);
         for (place, edge) in edges.iter().enumerate() {
             let others = edges.get(place + 1..).unwrap_or_default();
-            proceed(others.len() + 1)?;
+            count_work(others.len() + 1)?;
             check_edge(polygon, edge, others)?;
         }
     }

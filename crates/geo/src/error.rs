@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use windrow_interrupt::Interrupted;
+
 /// An error in a shape, a condition or a distance. It is always the caller's fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
@@ -23,6 +25,13 @@ impl Error {
     /// Creates an error with code 2, `BadValue`.
     pub fn bad_value(message: impl Into<String>) -> Error {
         Error::new(2, message)
+    }
+}
+
+/// The work on a shape was stopped.
+impl From<Interrupted> for Error {
+    fn from(interrupted: Interrupted) -> Error {
+        Error::new(interrupted.code(), interrupted.into_message())
     }
 }
 

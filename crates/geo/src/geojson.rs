@@ -8,8 +8,8 @@ use crate::Error;
 use crate::coordinates::{Coordinates, ExtraElements};
 use crate::line::Line;
 use crate::polygon::{Polygon, Winding};
-use crate::proceed::{NEVER_STOPPED, Proceed, UNITS_PER_VERTEX};
 use crate::shape::{Geometry, LeafPoint, Shape};
+use crate::work::{UNCOUNTED, UNITS_PER_VERTEX, WorkCounter};
 
 /// The names of the only supported coordinate reference system: WGS 84 longitude and latitude.
 const EARTH: [&str; 2] = ["EPSG:4326", "urn:ogc:def:crs:OGC:1.3:CRS84"];
@@ -20,26 +20,26 @@ const STRICT_WINDING: &str = "urn:x-mongodb:crs:strictwinding:EPSG:4326";
 /// Limit on the nesting of geometry collections, because parsing is recursive.
 const DEPTH_MAX: usize = 32;
 
-type CoordinatesParser = fn(Array<'_>, Winding, Proceed<'_>) -> Result<Vec<Geometry>, Error>;
+type CoordinatesParser = fn(Array<'_>, Winding, WorkCounter<'_>) -> Result<Vec<Geometry>, Error>;
 
 /// The parser of `coordinates` for each geometry type.
 const COORDINATES_PARSERS: [(&str, CoordinatesParser); 6] = [
     ("Point", |it, _, _| Ok(vec![parse_point(it)?])),
-    ("LineString", |it, _, proceed| {
-        Ok(vec![parse_line(it, proceed)?])
+    ("LineString", |it, _, count_work| {
+        Ok(vec![parse_line(it, count_work)?])
     }),
-    ("Polygon", |it, winding, proceed| {
-        Ok(vec![parse_polygon(it, winding, proceed)?])
+    ("Polygon", |it, winding, count_work| {
+        Ok(vec![parse_polygon(it, winding, count_work)?])
     }),
-    ("MultiPoint", |it, _, proceed| {
-        parse_multi(it, proceed, parse_point)
+    ("MultiPoint", |it, _, count_work| {
+        parse_multi(it, count_work, parse_point)
     }),
-    ("MultiLineString", |it, _, proceed| {
-        parse_multi(it, proceed, |line| parse_line(line, proceed))
+    ("MultiLineString", |it, _, count_work| {
+        parse_multi(it, count_work, |line| parse_line(line, count_work))
     }),
-    ("MultiPolygon", |it, _, proceed| {
-        parse_multi(it, proceed, |polygon| {
-            parse_polygon(polygon, Winding::Any, proceed)
+    ("MultiPolygon", |it, _, count_work| {
+        parse_multi(it, count_work, |polygon| {
+            parse_polygon(polygon, Winding::Any, count_work)
         })
     }),
 ];
@@ -60,15 +60,15 @@ impl Shape {
     /// Parses a document's value: GeoJSON if it has the `type` of a GeoJSON object, otherwise a
     /// legacy coordinate pair. Fails with code 2 if the value is neither.
     pub fn parse(value: ValueRef<'_>) -> Result<Shape, Error> {
-        Shape::parse_while(value, NEVER_STOPPED)
+        Shape::parse_with(value, UNCOUNTED)
     }
 
-    /// The same for a value that may be large. Fails with the error of `proceed` as well.
-    pub fn parse_while(value: ValueRef<'_>, proceed: Proceed<'_>) -> Result<Shape, Error> {
+    /// The same for a value that may be large. Fails if `count_work` does as well.
+    pub fn parse_with(value: ValueRef<'_>, count_work: WorkCounter<'_>) -> Result<Shape, Error> {
         if let ValueRef::Document(document) = value
             && is_geojson(document)
         {
-            return parse(document, proceed);
+            return parse(document, count_work);
         }
         Shape::parse_pair(value)
     }
@@ -79,8 +79,8 @@ impl Shape {
     }
 }
 
-/// Parses a GeoJSON object. Fails with code 2 if it is invalid, and with the error of `proceed`.
-pub(crate) fn parse(document: Document<'_>, proceed: Proceed<'_>) -> Result<Shape, Error> {
+/// Parses a GeoJSON object. Fails with code 2 if it is invalid, and if `count_work` does.
+pub(crate) fn parse(document: Document<'_>, count_work: WorkCounter<'_>) -> Result<Shape, Error> {
     let winding = parse_crs(document)?;
     let name = type_of(document).unwrap_or_default();
     if winding == Winding::Strict && name != "Polygon" {
@@ -89,7 +89,7 @@ pub(crate) fn parse(document: Document<'_>, proceed: Proceed<'_>) -> Result<Shap
         ));
     }
     Ok(Shape {
-        geometries: parse_geometries(document, winding, 0, proceed)?,
+        geometries: parse_geometries(document, winding, 0, count_work)?,
         position: match name {
             "Point" => Some(parse_position(coordinates(document)?)?),
             _ => None,
@@ -102,11 +102,11 @@ fn parse_geometries(
     document: Document<'_>,
     winding: Winding,
     depth: usize,
-    proceed: Proceed<'_>,
+    count_work: WorkCounter<'_>,
 ) -> Result<Vec<Geometry>, Error> {
     let name = type_of(document).unwrap_or_default();
     if let Some((_, read)) = COORDINATES_PARSERS.iter().find(|(known, _)| *known == name) {
-        return read(coordinates(document)?, winding, proceed);
+        return read(coordinates(document)?, winding, count_work);
     }
     if name != COLLECTION || depth > DEPTH_MAX {
         return Err(Error::bad_value(format!(
@@ -130,12 +130,12 @@ fn parse_geometries(
                 "Element {number} of \"geometries\" is not an object"
             )));
         };
-        proceed(UNITS_PER_VERTEX)?;
+        count_work(UNITS_PER_VERTEX)?;
         found.extend(parse_geometries(
             geometry,
             Winding::Any,
             depth + 1,
-            proceed,
+            count_work,
         )?);
     }
     Ok(found)
@@ -163,9 +163,9 @@ fn parse_point(array: Array<'_>) -> Result<Geometry, Error> {
     )))
 }
 
-fn parse_points(array: Array<'_>, proceed: Proceed<'_>) -> Result<Vec<Point>, Error> {
+fn parse_points(array: Array<'_>, count_work: WorkCounter<'_>) -> Result<Vec<Point>, Error> {
     let parse_element = |value| {
-        proceed(UNITS_PER_VERTEX)?;
+        count_work(UNITS_PER_VERTEX)?;
         match value {
             ValueRef::Array(pair) => Ok(parse_position(pair)?.point()),
             _ => Err(Error::bad_value(
@@ -176,8 +176,8 @@ fn parse_points(array: Array<'_>, proceed: Proceed<'_>) -> Result<Vec<Point>, Er
     array.iter().map(parse_element).collect()
 }
 
-fn parse_line(array: Array<'_>, proceed: Proceed<'_>) -> Result<Geometry, Error> {
-    let mut points = parse_points(array, proceed)?;
+fn parse_line(array: Array<'_>, count_work: WorkCounter<'_>) -> Result<Geometry, Error> {
+    let mut points = parse_points(array, count_work)?;
     points.dedup();
     if points.len() < 2 {
         return Err(Error::bad_value(
@@ -196,23 +196,23 @@ fn parse_line(array: Array<'_>, proceed: Proceed<'_>) -> Result<Geometry, Error>
 fn parse_polygon(
     array: Array<'_>,
     winding: Winding,
-    proceed: Proceed<'_>,
+    count_work: WorkCounter<'_>,
 ) -> Result<Geometry, Error> {
     let ring = |value| match value {
-        ValueRef::Array(ring) => parse_points(ring, proceed),
+        ValueRef::Array(ring) => parse_points(ring, count_work),
         _ => Err(Error::bad_value(
             "Polygon coordinates must be an array of arrays of coordinates",
         )),
     };
     let rings = array.iter().map(ring).collect::<Result<_, _>>()?;
-    let polygon = Polygon::new(rings, winding, proceed)?;
+    let polygon = Polygon::new(rings, winding, count_work)?;
     Ok(Geometry::Polygon(Box::new(polygon)))
 }
 
 /// Parses the elements of a `Multi…` geometry. MongoDB refuses empty ones.
 fn parse_multi(
     array: Array<'_>,
-    proceed: Proceed<'_>,
+    count_work: WorkCounter<'_>,
     read: impl Fn(Array<'_>) -> Result<Geometry, Error>,
 ) -> Result<Vec<Geometry>, Error> {
     if array.is_empty() {
@@ -221,7 +221,7 @@ fn parse_multi(
         ));
     }
     let parse_element = |value| {
-        proceed(UNITS_PER_VERTEX)?;
+        count_work(UNITS_PER_VERTEX)?;
         match value {
             ValueRef::Array(inner) => read(inner),
             _ => Err(Error::bad_value(

@@ -27,7 +27,7 @@
 //! Modules in reading order:
 //!
 //! - `coordinates`: a pair of numbers
-//! - `proceed`: how work on a large shape learns that it must stop
+//! - `work`: the amounts of work between two checks of an interrupt
 //! - `crossing`: edges that cross, which makes a polygon invalid
 //! - `line`, `polygon`, `shape`: geometries on the sphere
 //! - `geojson`: parses them
@@ -61,11 +61,11 @@ mod line;
 mod near;
 mod plane;
 mod polygon;
-mod proceed;
 mod region;
 mod relation;
 mod search;
 mod shape;
+mod work;
 
 pub use cells::Cells;
 pub use condition::{Condition, Relation};
@@ -75,7 +75,6 @@ pub use error::Error;
 pub use grid::Grid;
 pub use key_range::KeyRange;
 pub use near::{DistanceUnit, Near};
-pub use proceed::Proceed;
 pub use search::{SEARCH_EARTH_RADIUS_METERS, SearchArea, SearchOrigin, ShapeQuery, ShapeRelation};
 pub use shape::Shape;
 

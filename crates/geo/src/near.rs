@@ -2,10 +2,11 @@
 
 use s2rst::s2::Point;
 use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_interrupt::Interrupted;
 
 use crate::coordinates::{Coordinates, ExtraElements};
-use crate::proceed::{NEVER_STOPPED, Proceed};
 use crate::shape::{Shape, parse_stored};
+use crate::work::{UNCOUNTED, WorkCounter};
 use crate::{EARTH_RADIUS_METERS, Error, geojson};
 
 /// The unit of a query's distances.
@@ -233,16 +234,16 @@ impl Near {
     /// shape, if it is not on the sphere although the query is, or if the distance is not a number
     /// (infinite coordinates in the plane).
     pub fn distance(&self, value: ValueRef<'_>) -> Option<f64> {
-        self.distance_while(value, NEVER_STOPPED).ok().flatten()
+        self.distance_with(value, UNCOUNTED).ok().flatten()
     }
 
-    /// The same for a value that may be large. Fails only with the error of `proceed`.
-    pub fn distance_while(
+    /// The same for a value that may be large. Fails only if `count_work` does.
+    pub fn distance_with(
         &self,
         value: ValueRef<'_>,
-        proceed: Proceed<'_>,
-    ) -> Result<Option<f64>, Error> {
-        let Some(shape) = parse_stored(value, proceed)? else {
+        count_work: WorkCounter<'_>,
+    ) -> Result<Option<f64>, Interrupted> {
+        let Some(shape) = parse_stored(value, count_work)? else {
             return Ok(None);
         };
         let distance = match self.unit {
@@ -250,9 +251,9 @@ impl Near {
                 .position()
                 .map(|position| self.center.distance(position)),
             DistanceUnit::Radians => shape
-                .meters_to(self.point, proceed)?
+                .meters_to(self.point, count_work)?
                 .map(|meters| meters / EARTH_RADIUS_METERS),
-            DistanceUnit::Meters => shape.meters_to(self.point, proceed)?,
+            DistanceUnit::Meters => shape.meters_to(self.point, count_work)?,
         };
         Ok(distance.filter(|distance| !distance.is_nan()))
     }

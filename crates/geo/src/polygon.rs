@@ -6,7 +6,7 @@ use s2rst::s2::{Cell, CellId, Loop, Point, Rect, Region};
 use crate::Error;
 use crate::crossing::check_crossings;
 use crate::line::{Edge, INDEX_EDGES_MIN, distance_to, touches_edge, widen};
-use crate::proceed::{Proceed, UNITS_PER_VERTEX};
+use crate::work::{UNITS_PER_VERTEX, WorkCounter};
 
 /// Which side of a ring is the interior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,11 +27,11 @@ pub(crate) struct Polygon {
 impl Polygon {
     /// Creates a polygon from closed rings, the outer ring first. Fails with code 2 if a ring is
     /// not closed, intersects itself or has too few vertices, or if a hole is not inside the outer
-    /// ring. Fails with the error of `proceed`.
+    /// ring. Fails if `count_work` does.
     pub fn new(
         rings: Vec<Vec<Point>>,
         winding: Winding,
-        proceed: Proceed<'_>,
+        count_work: WorkCounter<'_>,
     ) -> Result<Polygon, Error> {
         if rings.is_empty() {
             return Err(Error::bad_value("Polygon has no loops."));
@@ -44,17 +44,17 @@ impl Polygon {
         let loops = rings
             .into_iter()
             .map(|ring| {
-                proceed(UNITS_PER_VERTEX * ring.len())?;
+                count_work(UNITS_PER_VERTEX * ring.len())?;
                 parse_ring(ring, winding)
             })
             .collect::<Result<Vec<Loop>, Error>>()?;
         let count = loops.len();
-        check_holes(&loops, proceed)?;
+        check_holes(&loops, count_work)?;
         let vertices: usize = loops.iter().map(Loop::num_vertices).sum();
-        proceed(UNITS_PER_VERTEX * vertices)?;
+        count_work(UNITS_PER_VERTEX * vertices)?;
         let inner = s2rst::s2::Polygon::from_loops(loops);
-        proceed(UNITS_PER_VERTEX * vertices)?;
-        check_crossings(inner.shape_index(), proceed)?;
+        count_work(UNITS_PER_VERTEX * vertices)?;
+        check_crossings(inner.shape_index(), count_work)?;
         let is_nested = inner.loops().iter().all(|ring| ring.depth() <= 1);
         if inner.num_loops() != count || !is_nested {
             return Err(Error::bad_value("Polygon interior is not connected"));
@@ -148,12 +148,12 @@ fn parse_ring(ring: Vec<Point>, winding: Winding) -> Result<Loop, Error> {
     Ok(found)
 }
 
-fn check_holes(loops: &[Loop], proceed: Proceed<'_>) -> Result<(), Error> {
+fn check_holes(loops: &[Loop], count_work: WorkCounter<'_>) -> Result<(), Error> {
     let Some((shell, holes)) = loops.split_first() else {
         return Ok(());
     };
     for hole in holes {
-        proceed(UNITS_PER_VERTEX * hole.num_vertices())?;
+        count_work(UNITS_PER_VERTEX * hole.num_vertices())?;
         if !shell.contains_loop(hole) {
             return Err(Error::bad_value(
                 "Secondary loops not contained by first exterior loop - secondary loops must be \

@@ -3,12 +3,13 @@
 use s2rst::s1::Angle;
 use s2rst::s2::Cap;
 use windrow_document::{Document, ValueRef};
+use windrow_interrupt::Interrupted;
 
 use crate::coordinates::{Coordinates, ExtraElements};
 use crate::plane::{PlaneShape, circle};
-use crate::proceed::Proceed;
 use crate::relation::{any, cap_contains};
 use crate::shape::{Geometry, Shape};
+use crate::work::WorkCounter;
 use crate::{Error, geojson};
 
 /// The region of a condition.
@@ -21,8 +22,8 @@ pub(crate) enum Region {
 }
 
 impl Region {
-    /// Parses the operand's only field. Fails with code 2, and with the error of `proceed`.
-    pub fn parse(fields: Document<'_>, proceed: Proceed<'_>) -> Result<Region, Error> {
+    /// Parses the operand's only field. Fails with code 2, and if `count_work` does.
+    pub fn parse(fields: Document<'_>, count_work: WorkCounter<'_>) -> Result<Region, Error> {
         // `$uniqueDocs` was removed from MongoDB and is ignored.
         let mut named = fields.iter().filter(|(name, _)| *name != "$uniqueDocs");
         let Some((name, value)) = named.next() else {
@@ -40,47 +41,59 @@ impl Region {
             "$center" => PlaneShape::parse_center(value).map(Region::Plane),
             "$polygon" => PlaneShape::parse_polygon(value).map(Region::Plane),
             "$centerSphere" => cap(value).map(Region::Cap),
-            "$geometry" => geometry(value, proceed).map(Region::Sphere),
+            "$geometry" => geometry(value, count_work).map(Region::Sphere),
             _ => Err(Error::bad_value(format!("unknown geo specifier: {name}"))),
         }
     }
 
-    /// Returns `true` if all of the shape lies in the region. Fails with the error of `proceed`.
-    pub fn contains(&self, shape: &Shape, proceed: Proceed<'_>) -> Result<bool, Error> {
+    /// Returns `true` if all of the shape lies in the region. Fails if `count_work` does.
+    pub fn contains(
+        &self,
+        shape: &Shape,
+        count_work: WorkCounter<'_>,
+    ) -> Result<bool, Interrupted> {
         if let Region::Plane(area) = self {
             return Ok(shape.position.is_some_and(|point| area.contains(point)));
         }
         for geometry in &shape.geometries {
-            if !self.contains_geometry(geometry, proceed)? {
+            if !self.contains_geometry(geometry, count_work)? {
                 return Ok(false);
             }
         }
         Ok(!shape.geometries.is_empty())
     }
 
-    fn contains_geometry(&self, geometry: &Geometry, proceed: Proceed<'_>) -> Result<bool, Error> {
+    fn contains_geometry(
+        &self,
+        geometry: &Geometry,
+        count_work: WorkCounter<'_>,
+    ) -> Result<bool, Interrupted> {
         match self {
             Region::Plane(_) => Ok(false),
             Region::Cap(cap) => {
-                proceed(geometry.edge_count() + 1)?;
+                count_work(geometry.edge_count() + 1)?;
                 Ok(cap_contains(cap, geometry))
             }
             Region::Sphere(region) => any(&region.geometries, |own| match own {
-                Geometry::Polygon(polygon) => polygon.contains(geometry, proceed),
+                Geometry::Polygon(polygon) => polygon.contains(geometry, count_work),
                 _ => Ok(false),
             }),
         }
     }
 
-    /// Returns `true` if the shape and the region have a point in common. Fails with the error of
-    /// `proceed`.
-    pub fn intersects(&self, shape: &Shape, proceed: Proceed<'_>) -> Result<bool, Error> {
+    /// Returns `true` if the shape and the region have a point in common. Fails if
+    /// `count_work` does.
+    pub fn intersects(
+        &self,
+        shape: &Shape,
+        count_work: WorkCounter<'_>,
+    ) -> Result<bool, Interrupted> {
         let Region::Sphere(region) = self else {
-            return self.contains(shape, proceed);
+            return self.contains(shape, count_work);
         };
         any(&region.geometries, |own| {
             any(&shape.geometries, |geometry| {
-                own.intersects(geometry, proceed)
+                own.intersects(geometry, count_work)
             })
         })
     }
@@ -104,10 +117,10 @@ fn cap(value: ValueRef<'_>) -> Result<Cap, Error> {
     Ok(Cap::from_center_angle(center, Angle::from_radians(radius)))
 }
 
-fn geometry(value: ValueRef<'_>, proceed: Proceed<'_>) -> Result<Shape, Error> {
+fn geometry(value: ValueRef<'_>, count_work: WorkCounter<'_>) -> Result<Shape, Error> {
     match value {
         ValueRef::Document(document) if geojson::is_geojson(document) => {
-            geojson::parse(document, proceed)
+            geojson::parse(document, count_work)
         }
         ValueRef::Document(document) if document.contains("type") => Err(Error::bad_value(
             format!("unknown GeoJSON type: {document}"),

@@ -3,11 +3,12 @@
 use s2rst::s2::edge_crossings::{Crossing, crossing_sign};
 use s2rst::s2::{Cap, Point, Rect, Region};
 
-use crate::Error;
+use windrow_interrupt::Interrupted;
+
 use crate::line::{Edge, crosses_inside, distance_to, midpoint};
 use crate::polygon::Polygon;
-use crate::proceed::{Proceed, UNITS_PER_VERTEX};
 use crate::shape::Geometry;
+use crate::work::{UNITS_PER_VERTEX, WorkCounter};
 
 impl Geometry {
     fn bound(&self) -> Rect {
@@ -69,27 +70,41 @@ impl Geometry {
         }
     }
 
-    /// Returns `true` if both have a point in common. Fails with the error of `proceed`.
-    pub fn intersects(&self, other: &Geometry, proceed: Proceed<'_>) -> Result<bool, Error> {
+    /// Returns `true` if both have a point in common. Fails if `count_work` does.
+    pub fn intersects(
+        &self,
+        other: &Geometry,
+        count_work: WorkCounter<'_>,
+    ) -> Result<bool, Interrupted> {
         match (self, other) {
-            (Geometry::Point(leaf), _) => other.touches_point(leaf.point, proceed),
-            (_, Geometry::Point(leaf)) => self.touches_point(leaf.point, proceed),
+            (Geometry::Point(leaf), _) => other.touches_point(leaf.point, count_work),
+            (_, Geometry::Point(leaf)) => self.touches_point(leaf.point, count_work),
             _ => Ok(self.bound().intersects(other.bound())
-                && (any(self.points(), |point| other.touches_point(point, proceed))?
-                    || any(other.points(), |point| self.touches_point(point, proceed))?
-                    || self.has_crossing_edge(other, proceed)?)),
+                && (any(self.points(), |point| {
+                    other.touches_point(point, count_work)
+                })? || any(other.points(), |point| {
+                    self.touches_point(point, count_work)
+                })? || self.has_crossing_edge(other, count_work)?)),
         }
     }
 
-    fn touches_point(&self, point: Point, proceed: Proceed<'_>) -> Result<bool, Error> {
-        proceed(self.units_of_touch())?;
+    fn touches_point(
+        &self,
+        point: Point,
+        count_work: WorkCounter<'_>,
+    ) -> Result<bool, Interrupted> {
+        count_work(self.units_of_touch())?;
         Ok(self.touches(point))
     }
 
-    fn has_crossing_edge(&self, other: &Geometry, proceed: Proceed<'_>) -> Result<bool, Error> {
+    fn has_crossing_edge(
+        &self,
+        other: &Geometry,
+        count_work: WorkCounter<'_>,
+    ) -> Result<bool, Interrupted> {
         let others = other.edges();
         any(self.edges(), |edge| {
-            proceed(others.len())?;
+            count_work(others.len())?;
             let crosses = |other: &Edge| {
                 let crossing = crossing_sign(edge.from, edge.to, other.from, other.to);
                 crossing != Crossing::DoNotCross
@@ -102,8 +117,8 @@ impl Geometry {
 /// Returns `true` if the test holds for an element. Fails with its first error.
 pub(crate) fn any<T>(
     elements: impl IntoIterator<Item = T>,
-    test: impl Fn(T) -> Result<bool, Error>,
-) -> Result<bool, Error> {
+    test: impl Fn(T) -> Result<bool, Interrupted>,
+) -> Result<bool, Interrupted> {
     for element in elements {
         if test(element)? {
             return Ok(true);
@@ -114,10 +129,14 @@ pub(crate) fn any<T>(
 
 impl Polygon {
     /// Returns `true` if all of the geometry is inside the polygon or on its boundary. Fails with
-    /// the error of `proceed`.
-    pub fn contains(&self, geometry: &Geometry, proceed: Proceed<'_>) -> Result<bool, Error> {
+    /// the error of `count_work`.
+    pub fn contains(
+        &self,
+        geometry: &Geometry,
+        count_work: WorkCounter<'_>,
+    ) -> Result<bool, Interrupted> {
         let leaves = |point| {
-            proceed(UNITS_PER_VERTEX)?;
+            count_work(UNITS_PER_VERTEX)?;
             Ok(!self.touches(point))
         };
         if let Geometry::Point(leaf) = geometry {
@@ -128,7 +147,7 @@ impl Polygon {
         }
         let edges = geometry.edges();
         let crosses = |edge: Edge| {
-            proceed(self.edge_count())?;
+            count_work(self.edge_count())?;
             Ok(crosses_inside(edge, self.edges()))
         };
         if any(edges.iter().copied(), crosses)? || any(edges.iter().copied().map(midpoint), leaves)?
@@ -141,7 +160,7 @@ impl Polygon {
             return Ok(true);
         };
         let is_surrounded = |edge: Edge| {
-            proceed(2 * UNITS_PER_VERTEX)?;
+            count_work(2 * UNITS_PER_VERTEX)?;
             Ok(other.contains_interior(edge.from) || other.contains_interior(midpoint(edge)))
         };
         Ok(!any(self.edges(), is_surrounded)?)

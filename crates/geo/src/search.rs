@@ -10,13 +10,14 @@ use s2rst::r1;
 use s2rst::s1::{self, Angle};
 use s2rst::s2::{Cap, Cell, CellId, Rect, Region};
 use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_interrupt::Interrupted;
 
 use crate::coordinates::Coordinates;
 use crate::covering::{CellLevels, covering_of, descendants_of, query_covering};
 use crate::key_range::KeyRange;
-use crate::proceed::{NEVER_STOPPED, Proceed};
 use crate::relation::any;
 use crate::shape::{Geometry, Shape, parse_stored};
+use crate::work::{UNCOUNTED, WorkCounter};
 use crate::{Error, geojson};
 
 /// The radius of the earth as a sphere for the distances of MongoDB Search, in meters: the mean
@@ -62,17 +63,17 @@ impl SearchArea {
     /// The options that describe an area.
     pub const OPTIONS: [&str; 3] = ["box", "circle", "geometry"];
 
-    /// Parses the value of one of [`OPTIONS`](Self::OPTIONS). Fails with code 2, and with the error of
-    /// `proceed`.
+    /// Parses the value of one of [`OPTIONS`](Self::OPTIONS). Fails with code 2, and if
+    /// `count_work` does.
     pub fn parse(
         option: &str,
         value: ValueRef<'_>,
-        proceed: Proceed<'_>,
+        count_work: WorkCounter<'_>,
     ) -> Result<SearchArea, Error> {
         let kind = match option {
             "box" => AreaKind::Box(rectangle(fields("box", value)?)?),
             "circle" => AreaKind::Circle(circle(fields("circle", value)?)?),
-            _ => AreaKind::Polygons(polygons(value, proceed)?),
+            _ => AreaKind::Polygons(polygons(value, count_work)?),
         };
         let mut source = DocumentBuf::new();
         source.push(option, value.to_value());
@@ -177,12 +178,12 @@ impl PartialEq for ShapeQuery {
 }
 
 impl ShapeQuery {
-    /// Parses the options `relation` and `geometry`. Fails with code 2, and with the error of
-    /// `proceed`.
+    /// Parses the options `relation` and `geometry`. Fails with code 2, and if
+    /// `count_work` does.
     pub fn parse(
         relation: &str,
         geometry: ValueRef<'_>,
-        proceed: Proceed<'_>,
+        count_work: WorkCounter<'_>,
     ) -> Result<ShapeQuery, Error> {
         let relation = match relation {
             "contains" => ShapeRelation::Contains,
@@ -195,7 +196,7 @@ impl ShapeQuery {
                 )));
             }
         };
-        let shape = Shape::parse_geojson(geometry, proceed)?;
+        let shape = Shape::parse_geojson(geometry, count_work)?;
         if relation == ShapeRelation::Within && !shape.has_only_polygons() {
             return Err(Error::bad_value(
                 "\"within\" needs a \"geometry\" of type Polygon or MultiPolygon",
@@ -222,17 +223,21 @@ impl ShapeQuery {
     }
 
     /// Returns `true` if the shapes of a field have the relation. They count as one shape.
-    /// `Disjoint` is the opposite of `Intersects`. Fails with the error of `proceed`.
-    pub fn matches(&self, shapes: &[Shape], proceed: Proceed<'_>) -> Result<bool, Error> {
+    /// `Disjoint` is the opposite of `Intersects`. Fails if `count_work` does.
+    pub fn matches(
+        &self,
+        shapes: &[Shape],
+        count_work: WorkCounter<'_>,
+    ) -> Result<bool, Interrupted> {
         let indexed: Vec<&Geometry> = shapes.iter().flat_map(|it| &it.geometries).collect();
         let own: Vec<&Geometry> = self.shape.geometries.iter().collect();
         match self.relation {
-            ShapeRelation::Intersects => are_touching(&indexed, &own, proceed),
-            ShapeRelation::Disjoint => Ok(!are_touching(&indexed, &own, proceed)?),
+            ShapeRelation::Intersects => are_touching(&indexed, &own, count_work),
+            ShapeRelation::Disjoint => Ok(!are_touching(&indexed, &own, count_work)?),
             ShapeRelation::Within => {
-                Ok(!indexed.is_empty() && are_within(&indexed, &own, proceed)?)
+                Ok(!indexed.is_empty() && are_within(&indexed, &own, count_work)?)
             }
-            ShapeRelation::Contains => are_within(&own, &indexed, proceed),
+            ShapeRelation::Contains => are_within(&own, &indexed, count_work),
         }
     }
 
@@ -246,10 +251,10 @@ impl ShapeQuery {
 fn are_touching(
     geometries: &[&Geometry],
     others: &[&Geometry],
-    proceed: Proceed<'_>,
-) -> Result<bool, Error> {
+    count_work: WorkCounter<'_>,
+) -> Result<bool, Interrupted> {
     any(geometries, |geometry| {
-        any(others, |other| geometry.intersects(other, proceed))
+        any(others, |other| geometry.intersects(other, count_work))
     })
 }
 
@@ -257,10 +262,10 @@ fn are_touching(
 fn are_within(
     geometries: &[&Geometry],
     others: &[&Geometry],
-    proceed: Proceed<'_>,
-) -> Result<bool, Error> {
+    count_work: WorkCounter<'_>,
+) -> Result<bool, Interrupted> {
     let is_outside = |geometry: &&Geometry| {
-        let is_in = any(others, |other| other.contains(geometry, proceed))?;
+        let is_in = any(others, |other| other.contains(geometry, count_work))?;
         Ok(!is_in)
     };
     Ok(!any(geometries, is_outside)?)
@@ -268,11 +273,11 @@ fn are_within(
 
 impl Geometry {
     /// Returns `true` if all of the other geometry lies in this one. A line contains points only.
-    /// Fails with the error of `proceed`.
-    fn contains(&self, other: &Geometry, proceed: Proceed<'_>) -> Result<bool, Error> {
+    /// Fails if `count_work` does.
+    fn contains(&self, other: &Geometry, count_work: WorkCounter<'_>) -> Result<bool, Interrupted> {
         match (self, other) {
-            (Geometry::Polygon(polygon), _) => polygon.contains(other, proceed),
-            (_, Geometry::Point(_)) => self.intersects(other, proceed),
+            (Geometry::Polygon(polygon), _) => polygon.contains(other, count_work),
+            (_, Geometry::Point(_)) => self.intersects(other, count_work),
             _ => Ok(false),
         }
     }
@@ -325,8 +330,8 @@ fn circle(document: Document<'_>) -> Result<Cap, Error> {
     Ok(Cap::from_center_angle(center, Angle::from_radians(angle)))
 }
 
-fn polygons(value: ValueRef<'_>, proceed: Proceed<'_>) -> Result<Shape, Error> {
-    let shape = Shape::parse_geojson(value, proceed)?;
+fn polygons(value: ValueRef<'_>, count_work: WorkCounter<'_>) -> Result<Shape, Error> {
+    let shape = Shape::parse_geojson(value, count_work)?;
     if shape.has_only_polygons() {
         Ok(shape)
     } else {
@@ -347,7 +352,7 @@ fn position(name: &str, value: Option<ValueRef<'_>>) -> Result<Coordinates, Erro
     let Some(value) = value else {
         return Err(Error::bad_value(format!("\"{name}\" is required")));
     };
-    match Shape::parse_geojson(value, NEVER_STOPPED)?.position {
+    match Shape::parse_geojson(value, UNCOUNTED)?.position {
         Some(position) => Ok(position),
         None => Err(Error::bad_value(format!(
             "\"{name}\" must be a GeoJSON point"
@@ -357,28 +362,28 @@ fn position(name: &str, value: Option<ValueRef<'_>>) -> Result<Coordinates, Erro
 
 impl Shape {
     /// Parses a GeoJSON object. Unlike [`parse`](Self::parse), it refuses legacy coordinate pairs
-    /// and polygons with strict winding order, as MongoDB Search does. Fails with code 2, and with the
-    /// error of `proceed`.
-    pub fn parse_geojson(value: ValueRef<'_>, proceed: Proceed<'_>) -> Result<Shape, Error> {
+    /// and polygons with strict winding order, as MongoDB Search does. Fails with code 2, and if
+    /// `count_work` does.
+    pub fn parse_geojson(value: ValueRef<'_>, count_work: WorkCounter<'_>) -> Result<Shape, Error> {
         let Some(document) = as_geojson(value) else {
             let message = format!("{value} is not a GeoJSON object");
             return Err(Error::bad_value(message));
         };
-        let shape = geojson::parse(document, proceed)?;
+        let shape = geojson::parse(document, count_work)?;
         shape.check_on_earth()?;
         Ok(shape)
     }
 
     /// Parses a GeoJSON object of a document. Returns `None` for values that
-    /// [`parse_geojson`](Self::parse_geojson) refuses. Fails only with the error of `proceed`.
+    /// [`parse_geojson`](Self::parse_geojson) refuses. Fails only if `count_work` does.
     pub fn parse_stored_geojson(
         value: ValueRef<'_>,
-        proceed: Proceed<'_>,
-    ) -> Result<Option<Shape>, Error> {
+        count_work: WorkCounter<'_>,
+    ) -> Result<Option<Shape>, Interrupted> {
         let Some(document) = as_geojson(value) else {
             return Ok(None);
         };
-        let shape = parse_stored(ValueRef::Document(document), proceed)?;
+        let shape = parse_stored(ValueRef::Document(document), count_work)?;
         Ok(shape.filter(|shape| shape.check_on_earth().is_ok()))
     }
 
@@ -423,15 +428,11 @@ mod tests {
     }
 
     fn shape(source: &DocumentBuf) -> Shape {
-        Shape::parse_geojson(ValueRef::Document(source.as_document()), NEVER_STOPPED).unwrap()
+        Shape::parse_geojson(ValueRef::Document(source.as_document()), UNCOUNTED).unwrap()
     }
 
     fn area(option: &str, source: &DocumentBuf) -> Result<SearchArea, Error> {
-        SearchArea::parse(
-            option,
-            ValueRef::Document(source.as_document()),
-            NEVER_STOPPED,
-        )
+        SearchArea::parse(option, ValueRef::Document(source.as_document()), UNCOUNTED)
     }
 
     /// Checks that the area has the point, and that the ranges of its keys have it, too.
@@ -537,9 +538,9 @@ mod tests {
         let check =
             |relation: &str, own: &DocumentBuf, indexed: &[&DocumentBuf], expected: bool| {
                 let own = ValueRef::Document(own.as_document());
-                let query = ShapeQuery::parse(relation, own, NEVER_STOPPED).unwrap();
+                let query = ShapeQuery::parse(relation, own, UNCOUNTED).unwrap();
                 let shapes: Vec<Shape> = indexed.iter().map(|one| shape(one)).collect();
-                let found = query.matches(&shapes, NEVER_STOPPED).unwrap();
+                let found = query.matches(&shapes, UNCOUNTED).unwrap();
                 assert_eq!(found, expected, "{relation} {own} {indexed:?}");
             };
         check("intersects", &large, &[&small], true);
@@ -565,7 +566,7 @@ mod tests {
         let refused = |relation: &str, source: &DocumentBuf| {
             let source = ValueRef::Document(source.as_document());
             assert_eq!(
-                ShapeQuery::parse(relation, source, NEVER_STOPPED)
+                ShapeQuery::parse(relation, source, UNCOUNTED)
                     .unwrap_err()
                     .code,
                 2

@@ -2,11 +2,12 @@
 
 use s2rst::s2::{Cell, CellId, Point};
 use windrow_document::ValueRef;
+use windrow_interrupt::Interrupted;
 
 use crate::coordinates::Coordinates;
 use crate::line::Line;
 use crate::polygon::Polygon;
-use crate::proceed::Proceed;
+use crate::work::WorkCounter;
 use crate::{EARTH_RADIUS_METERS, Error};
 
 /// The work of reporting that a value is not a shape.
@@ -62,19 +63,19 @@ impl LeafPoint {
     }
 }
 
-/// Parses a stored value. Returns `None` if it is not a shape. Fails only with the error of
-/// `proceed`.
+/// Parses a stored value. Returns `None` if it is not a shape. Fails only if
+/// `count_work` does.
 pub(crate) fn parse_stored(
     value: ValueRef<'_>,
-    proceed: Proceed<'_>,
-) -> Result<Option<Shape>, Error> {
+    count_work: WorkCounter<'_>,
+) -> Result<Option<Shape>, Interrupted> {
     if !matches!(value, ValueRef::Document(_) | ValueRef::Array(_)) {
         return Ok(None);
     }
-    match Shape::parse_while(value, proceed) {
+    match Shape::parse_with(value, count_work) {
         Ok(shape) => Ok(Some(shape)),
         // The error is that of the value, unless the work must stop.
-        Err(_) => proceed(UNITS_OF_ERROR).map(|()| None),
+        Err(_) => count_work(UNITS_OF_ERROR).map(|()| None),
     }
 }
 
@@ -116,15 +117,15 @@ impl Shape {
 
     /// Returns the distance from a point to the nearest point of the shape in meters, or `None` if
     /// the shape is not on the earth.
-    /// Fails with the error of `proceed`.
+    /// Fails if `count_work` does.
     pub(crate) fn meters_to(
         &self,
         point: Point,
-        proceed: Proceed<'_>,
-    ) -> Result<Option<f64>, Error> {
+        count_work: WorkCounter<'_>,
+    ) -> Result<Option<f64>, Interrupted> {
         let mut nearest: Option<f64> = None;
         for geometry in &self.geometries {
-            proceed(geometry.edge_count() + 1)?;
+            count_work(geometry.edge_count() + 1)?;
             let radians = geometry.distance(point);
             nearest = Some(nearest.map_or(radians, |known| known.min(radians)));
         }

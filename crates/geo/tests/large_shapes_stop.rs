@@ -4,12 +4,13 @@ use std::cell::Cell;
 use std::f64::consts::TAU;
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, array, doc};
-use windrow_geo::{Condition, Error, Near, Proceed, Shape};
+use windrow_geo::{Condition, Error, Near, Shape};
+use windrow_interrupt::{Interrupted, WorkCounter};
 
 const VERTICES: usize = 100_000;
 
-fn stopped() -> Error {
-    Error::new(50, "time is over")
+fn stopped() -> Interrupted {
+    Interrupted::with_code(50, "time is over")
 }
 
 /// A polygon of one ring, whose first vertex is repeated at the end.
@@ -54,7 +55,7 @@ fn a_large_polygon_asks_between_its_vertices_and_steps() {
     let calls = Cell::new(0);
     let parse = |calls_max: usize| {
         calls.set(0);
-        Condition::parse_while("$geoWithin", operand, &|_| {
+        Condition::parse_with("$geoWithin", operand, &|_| {
             calls.set(calls.get() + 1);
             if calls.get() < calls_max {
                 Ok(())
@@ -67,7 +68,7 @@ fn a_large_polygon_asks_between_its_vertices_and_steps() {
     let all = calls.get();
     assert!(all > VERTICES, "{all}");
     for calls_max in [1, all / 2, all - 2, all - 1, all] {
-        assert_eq!(parse(calls_max).unwrap_err(), stopped());
+        assert_eq!(parse(calls_max).unwrap_err(), Error::from(stopped()));
         assert_eq!(calls.get(), calls_max);
     }
 }
@@ -78,7 +79,7 @@ fn a_large_polygon_asks_between_its_vertices_and_steps() {
 fn the_first_crossing_refuses_a_polygon() {
     let crossed = zigzag(VERTICES);
     let units = Cell::new(0);
-    let parsed = Shape::parse_while(ValueRef::Document(crossed.as_document()), &|more| {
+    let parsed = Shape::parse_with(ValueRef::Document(crossed.as_document()), &|more| {
         units.set(units.get() + more);
         Ok(())
     });
@@ -91,7 +92,7 @@ fn the_first_crossing_refuses_a_polygon() {
 fn the_comparison_of_close_edges_stops() {
     let close = comb(VERTICES);
     let units = Cell::new(0);
-    let parsed = Shape::parse_while(ValueRef::Document(close.as_document()), &|more| {
+    let parsed = Shape::parse_with(ValueRef::Document(close.as_document()), &|more| {
         units.set(units.get() + more);
         if units.get() < 1_000 * VERTICES {
             Ok(())
@@ -99,7 +100,7 @@ fn the_comparison_of_close_edges_stops() {
             Err(stopped())
         }
     });
-    assert_eq!(parsed.unwrap_err(), stopped());
+    assert_eq!(parsed.unwrap_err(), Error::from(stopped()));
 }
 
 /// A condition and a distance parse each stored shape, and compare each of its edges with each edge
@@ -108,7 +109,7 @@ fn the_comparison_of_close_edges_stops() {
 fn matching_a_large_shape_stops() {
     let small = circle(200, 5.0);
     let large = circle(20_000, 6.0);
-    let check = |run: &dyn Fn(Proceed<'_>) -> Result<bool, Error>| {
+    let check = |run: &dyn Fn(WorkCounter<'_>) -> Result<bool, Interrupted>| {
         let units = Cell::new(0);
         let count = |more| {
             units.set(units.get() + more);
@@ -138,9 +139,9 @@ fn matching_a_large_shape_stops() {
         let operand = ValueRef::Document(operand.as_document());
         let condition = Condition::parse(operator, operand).unwrap();
         let shape = ValueRef::Document(shape.as_document());
-        check(&|proceed| condition.matches_while(shape, proceed));
+        check(&|count_work| condition.matches_with(shape, count_work));
     }
     let near = Near::from_point(ValueRef::Array(array![0, 0].as_array()), true).unwrap();
     let shape = ValueRef::Document(large.as_document());
-    check(&|proceed| Ok(near.distance_while(shape, proceed)?.is_some()));
+    check(&|count_work| Ok(near.distance_with(shape, count_work)?.is_some()));
 }

@@ -198,7 +198,7 @@ fn sphere(
     };
     let mut keys = Vec::new();
     for value in found.iter().filter(|value| !is_nothing(value)) {
-        let shape = match Shape::parse_while(*value, &interrupt::count_geo_work) {
+        let shape = match Shape::parse_with(*value, &interrupt::count) {
             Ok(shape) => shape,
             Err(error) => return Err(refused(&interrupt::data_error(error.into())?.message)),
         };

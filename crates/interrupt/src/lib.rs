@@ -2,8 +2,8 @@
 //! has exceeded its time limit.
 //!
 //! Loops over user data call [`Interrupt::check`] from time to time and return its error. How often
-//! they call it is their own decision, because they know how long a step takes: crates count steps,
-//! rows or bytes between two calls.
+//! they call it is their own decision, because they know how long a step takes. [`PacedInterrupt`]
+//! counts their steps.
 //!
 //! Not for: background work that only makes room for others and continues later, and the side that
 //! interrupts, such as `killOp`.
@@ -27,7 +27,11 @@
 //! ```
 #![deny(missing_docs)]
 
+mod paced;
+
 use std::fmt;
+
+pub use paced::PacedInterrupt;
 
 /// Tells running work to stop.
 ///
@@ -61,6 +65,16 @@ impl Interrupt for Uninterrupted {
         Some(self)
     }
 }
+
+/// Counts work, and fails if it has to stop. The argument is the amount of work since the last call
+/// or until the next one, in units of about 30 ns. At most about 100 ms pass between two calls.
+///
+/// The caller decides after how many units it checks an [`Interrupt`], and can add up the work of
+/// many calls that are short.
+pub type WorkCounter<'c> = &'c dyn Fn(usize) -> Result<(), Interrupted>;
+
+/// A [`WorkCounter`] that never stops the work.
+pub const UNCOUNTED: WorkCounter<'static> = &|_| Ok(());
 
 /// The error of work that was stopped before its end.
 ///

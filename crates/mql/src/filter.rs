@@ -343,7 +343,7 @@ pub fn nearest(
         let Some(value) = value else {
             return Ok(false);
         };
-        let distance = near.distance_while(value, &interrupt::count_geo_work);
+        let distance = near.distance_with(value, &interrupt::count);
         if let Some(distance) = distance.map_err(Error::from)?
             && found.as_ref().is_none_or(|known| distance < known.distance)
         {

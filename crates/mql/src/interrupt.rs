@@ -78,19 +78,24 @@ const BYTES_PER_UNIT: usize = 128;
 ///
 /// Returns the error of the interrupt if the evaluation must stop.
 #[inline]
-pub fn count_work(units: usize) -> Result<(), Error> {
+pub fn count(units: usize) -> Result<(), Interrupted> {
     let work = WORK.get() + units;
     if work < UNITS_PER_INTERRUPT {
         WORK.set(work);
         return Ok(());
     }
     WORK.set(0);
-    Ok(check()?)
+    check()
 }
 
-/// [`count_work`] with the error type of the crate `windrow_geo`.
-pub fn count_geo_work(units: usize) -> Result<(), windrow_geo::Error> {
-    count_work(units).map_err(|error| windrow_geo::Error::new(error.code, error.message))
+/// [`count`] with the error type of evaluations.
+///
+/// # Errors
+///
+/// Returns the error of the interrupt if the evaluation must stop.
+#[inline]
+pub fn count_work(units: usize) -> Result<(), Error> {
+    Ok(count(units)?)
 }
 
 /// Runs `run` without an interrupt. This is for work that also serves other operations and must not

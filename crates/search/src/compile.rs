@@ -16,9 +16,8 @@ pub use explain::Explainer;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use windrow_interrupt::Interrupt;
+use windrow_interrupt::{Interrupt, PacedInterrupt};
 
-use crate::interrupt::PacedInterrupt;
 use crate::operators::{
     ConstantScore, Filter, FunctionScore, Near, Node, Phrase, PhraseTerm, Rescore,
 };

@@ -24,7 +24,6 @@ pub mod compile;
 pub mod explanation;
 pub mod highlight;
 pub mod ids;
-mod interrupt;
 pub mod matches;
 pub mod memory;
 pub mod operators;

@@ -1,9 +1,8 @@
 //! The terms of a field that are similar to a word.
 
-use windrow_interrupt::Interrupted;
+use windrow_interrupt::{Interrupted, PacedInterrupt};
 
 use crate::automaton::{Fuzzy, Memo, Walk};
-use crate::interrupt::PacedInterrupt;
 use crate::terms::Terms;
 
 /// A term that is similar to a word.

@@ -2,10 +2,9 @@
 
 use std::cmp::Reverse;
 
-use windrow_interrupt::{Interrupt, Interrupted};
+use windrow_interrupt::{Interrupt, Interrupted, PacedInterrupt};
 
 use crate::automaton::{EDITS_MAX, Fuzzy};
-use crate::interrupt::PacedInterrupt;
 use crate::similar::{SimilarTerm, similar_terms};
 use crate::terms::Terms;
 

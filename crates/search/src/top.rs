@@ -17,11 +17,10 @@ pub use collector::{Hit, TieOrder};
 
 pub(crate) use collector::Collector;
 
-use windrow_interrupt::{Interrupt, Interrupted};
+use windrow_interrupt::{Interrupt, Interrupted, PacedInterrupt};
 
 use crate::batch::Batch;
 use crate::ids::Ids;
-use crate::interrupt::PacedInterrupt;
 use crate::matches::Matches;
 use crate::operators::{Conjunction, Node};
 use crate::postings::{END, Postings};

@@ -96,9 +96,7 @@ impl IntoCommandError for CollectionError {
             CollectionError::DocumentTooLarge { .. } => ErrorCode::BSONObjectTooLarge,
             CollectionError::SnapshotTooOld => ErrorCode::SnapshotUnavailable,
             CollectionError::SnapshotNotKept(_) => ErrorCode::SnapshotTooOld,
-            CollectionError::Interrupted(_) | CollectionError::WaitGivenUp => {
-                ErrorCode::Interrupted
-            }
+            CollectionError::Interrupted(interrupted) => ErrorCode(interrupted.code()),
             CollectionError::WriteConflict(_) => ErrorCode::WriteConflict,
             CollectionError::LockTimeout => ErrorCode::LockTimeout,
             CollectionError::CollectionChanged(_) => ErrorCode::SnapshotUnavailable,

@@ -116,7 +116,9 @@ fn wait(
 /// The error of a build that its own command did not stop.
 fn ended(error: Error) -> CommandError {
     match error {
-        Error::Interrupted(why) => CommandError::new(ErrorCode::IndexBuildAborted, why),
+        Error::Interrupted(interrupted) => {
+            CommandError::new(ErrorCode::IndexBuildAborted, interrupted.into_message())
+        }
         other => other.into_command_error(),
     }
 }

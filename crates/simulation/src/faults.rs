@@ -19,7 +19,7 @@ impl World {
             Error::Storage(storage) if storage.is_full() => {
                 assert!(was_full || fault == Fault::Failing, "{error}");
             }
-            Error::WaitGivenUp => {
+            Error::Interrupted(_) => {
                 let is_open = self.with(|state| state.transaction.is_some());
                 assert!(is_open, "no transaction is open");
             }

@@ -227,7 +227,7 @@ impl World {
     pub(crate) fn record_uncertain_write(&self, error: &Error, change: impl FnOnce(&mut Model)) {
         let is_refused = matches!(
             error,
-            Error::Storage(StorageError::RefusingWrites { .. }) | Error::WaitGivenUp
+            Error::Storage(StorageError::RefusingWrites { .. }) | Error::Interrupted(_)
         );
         self.with(|state| {
             if state.fault == Fault::Failing && !is_refused {

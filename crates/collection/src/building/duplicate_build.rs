@@ -82,5 +82,5 @@ impl EntryTarget for DuplicateBuild<'_, '_> {
 }
 
 fn overtaken() -> Error {
-    Error::Interrupted("a follower has built the share".to_owned())
+    Error::interrupted("a follower has built the share")
 }

@@ -24,7 +24,7 @@ const DROPPED: &str = "the index was dropped while it was built";
 
 /// Returns the error of a build whose index was dropped.
 pub(super) fn dropped() -> Error {
-    Error::Interrupted(DROPPED.to_owned())
+    Error::interrupted(DROPPED)
 }
 
 /// Returns an interrupt that stops the creation of entries once one of the indexes is dropped.
@@ -122,9 +122,7 @@ impl EntryTarget for Scan<'_> {
             return Err(dropped());
         }
         match &*self.failed.lock() {
-            Some(_) => Err(Error::Interrupted(
-                "another part of the build failed".to_owned(),
-            )),
+            Some(_) => Err(Error::interrupted("another part of the build failed")),
             None => Ok(()),
         }
     }

@@ -143,7 +143,7 @@ fn find(
             return Ok((collection, indexes));
         }
     }
-    Err(Error::Interrupted("the indexes do not exist".to_owned()))
+    Err(Error::interrupted("the indexes do not exist"))
 }
 
 /// A share in progress.
@@ -215,7 +215,7 @@ impl EntryTarget for ShareBuild<'_> {
     fn check(&self) -> Result<(), Error> {
         let is_given = self.core.storage.catalog.get(&self.task.key).is_some();
         if !is_given || self.core.taken_shares.is_over() {
-            return Err(Error::Interrupted("the share was taken back".to_owned()));
+            return Err(Error::interrupted("the share was taken back"));
         }
         let mut reported = self.reported.lock();
         if reported.elapsed() >= REPORT_INTERVAL {

@@ -9,6 +9,7 @@ use windrow_fold::cursor::MergeCursor;
 use windrow_fold::merge::{self, MergeInput, OlderData, Retention, SectionSinks};
 use windrow_fold::sections::{RankedSection, Sections};
 use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
+use windrow_interrupt::Interrupt;
 use windrow_invariant::Bug;
 use windrow_storage::Position;
 
@@ -34,20 +35,16 @@ pub(crate) enum MergeEffort {
     AllSpace,
 }
 
-/// Returns `true` if the work continues.
-pub(crate) type ShouldContinue<'a> = dyn Fn() -> bool + Sync + 'a;
-
 /// A map is merged for its space if this fraction of its entries is obsolete.
 const WASTE_MIN: f64 = 0.2;
 
 /// Merges each map that needs it once, on all threads. Returns `true` if there was one. Before
 /// that, removes obsolete versions, and abandoned indexes that could not be removed before. An
-/// error in one map does not stop the others. A merge stops early when `should_continue` returns
-/// `false`.
+/// error in one map does not stop the others.
 pub(crate) fn merge_all(
     collections: &Collections,
     effort: MergeEffort,
-    should_continue: &ShouldContinue<'_>,
+    interrupt: &(dyn Interrupt + Sync),
 ) -> Result<bool, Error> {
     let core = &collections.core;
     let _merging = core.merging.lock();
@@ -71,7 +68,7 @@ pub(crate) fn merge_all(
     let work = || -> Result<(), Error> {
         let mut first_error = Ok(());
         while let Some((collection, index)) = maps.get(next.fetch_add(1, Ordering::Relaxed)) {
-            match merge_map(core, collection, index.as_deref(), effort, should_continue) {
+            match merge_map(core, collection, index.as_deref(), effort, interrupt) {
                 Ok(true) => merged.store(true, Ordering::Relaxed),
                 Ok(false) => {}
                 Err(error) => first_error = first_error.and(Err(error)),
@@ -155,7 +152,7 @@ fn merge_map(
     collection: &Arc<Collection>,
     index: Option<&Index>,
     effort: MergeEffort,
-    should_continue: &ShouldContinue<'_>,
+    interrupt: &(dyn Interrupt + Sync),
 ) -> Result<bool, Error> {
     let map = index.map_or(collection.records_map, |index| index.map);
     let sections = |state: &mut State| {
@@ -185,7 +182,7 @@ fn merge_map(
     if is_last && is_packable(index) {
         pack(&mut options, index);
     }
-    let Some(new) = write(core, collection, index, &chosen, options, should_continue)? else {
+    let Some(new) = write(core, collection, index, &chosen, options, interrupt)? else {
         return Ok(false);
     };
     replace(core, collection, map, &chosen.sections, new)?;
@@ -204,14 +201,15 @@ pub(crate) struct NewSections {
     pub past: Vec<SectionDescriptor>,
 }
 
-/// Merges the chosen sections. Returns `None` if it stopped early.
+/// Merges the chosen sections. Returns `None` if it stopped early, because the result is useless or
+/// because others wait for it.
 fn write(
     core: &Arc<Core>,
     collection: &Arc<Collection>,
     index: Option<&Index>,
     chosen: &MergeInput,
     options: SectionOptions,
-    should_continue: &ShouldContinue<'_>,
+    interrupt: &(dyn Interrupt + Sync),
 ) -> Result<Option<NewSections>, Error> {
     let snapshots = core.snapshot_positions();
     let is_read_before = snapshots.first() < Some(&chosen.position);
@@ -231,11 +229,9 @@ fn write(
     let present = sink()?;
     let past = (is_read_before || has_past()).then(sink).transpose()?;
     let mut entries = MergeCursor::from_sections(&chosen.sections)?;
-    // Stop a merge that is useless or that others wait for.
     let is_dropped = || index.is_some_and(Index::is_dropped) || collection.is_dropped();
-    let should_continue = || {
-        should_continue() && !core.is_closing() && !core.is_waiting_for_merging() && !is_dropped()
-    };
+    let is_useless = || core.is_closing() || core.is_waiting_for_merging() || is_dropped();
+    let should_continue = || !is_useless() && interrupt.check().is_ok();
     let sinks = SectionSinks {
         present: &present,
         past: past.as_ref(),
@@ -243,6 +239,7 @@ fn write(
     let made =
         merge::write_sections_while(&mut entries, None, &keep, sinks, options, &should_continue)?;
     let Some(made) = made else {
+        interrupt.check()?;
         return Ok(None);
     };
     let new = NewSections {

@@ -154,7 +154,7 @@ impl RepairJob<'_> {
     fn check(&self) -> Result<(), Error> {
         self.interrupt.check()?;
         if self.core.is_closing() {
-            return Err(Error::Interrupted("the database is closed".to_owned()));
+            return Err(Error::interrupted("the database is closed"));
         }
         Ok(())
     }

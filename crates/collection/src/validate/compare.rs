@@ -3,12 +3,11 @@
 use windrow_document::{Document, Value, ValueRef};
 use windrow_fold::{Cursor, EntryDigest, RecordId};
 use windrow_index::{Definition, Scratch, is_mark};
+use windrow_interrupt::PacedInterrupt;
 use windrow_invariant::Bug;
 
 use super::duplicate_keys::DuplicateKeys;
-use super::{
-    Checks, ExpectedEntries, IndexReport, PacedInterrupt, WrongEntries, WrongEntry, damage,
-};
+use super::{Checks, ExpectedEntries, IndexReport, WrongEntries, WrongEntry, damage};
 use crate::error::Error;
 use crate::read::{Reader, ReaderIndex};
 
@@ -64,12 +63,12 @@ pub fn index(
     number: usize,
     expected: &ExpectedEntries,
     checks: Checks,
-    pace: &mut PacedInterrupt<'_>,
+    interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<IndexReport, Error> {
     let mut report = IndexReport::default();
     let index = index_of(reader, number)?;
     report.name = index.name().to_owned();
-    if let Err(error) = compare(reader, number, expected, checks, &mut report, pace) {
+    if let Err(error) = compare(reader, number, expected, checks, &mut report, interrupt) {
         report.errors.push(damage(error)?);
     }
     Ok(report)
@@ -81,21 +80,20 @@ fn compare(
     expected: &ExpectedEntries,
     checks: Checks,
     report: &mut IndexReport,
-    pace: &mut PacedInterrupt<'_>,
+    interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<(), Error> {
     let unique = unique(index_of(reader, number)?);
     if checks.full {
-        reader.check_sections(number, &|| pace.check_now().is_ok())?;
-        pace.check_now()?;
+        reader.check_sections(number, interrupt)?;
     } else if unique.is_none() && reader.digest(number)? == Some(expected.digest) {
         report.keys = expected.keys;
         return Ok(());
     }
     let keys = &mut report.keys;
-    let found = read_entries(reader, number, unique.is_some(), keys, pace)?;
+    let found = read_entries(reader, number, unique.is_some(), keys, interrupt)?;
     report.duplicates = unique.and_then(|definition| found.duplicates.error(definition));
     if found.digest != expected.digest {
-        let Differences { missing, extra } = Differences::find(reader, number, pace)?;
+        let Differences { missing, extra } = Differences::find(reader, number, interrupt)?;
         (report.missing, report.extra) = (missing, extra);
         let error = describe(report, found.digest, expected.digest);
         report.errors.push(error);
@@ -189,7 +187,7 @@ fn read_entries(
     number: usize,
     is_unique: bool,
     keys: &mut u64,
-    pace: &mut PacedInterrupt<'_>,
+    interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<FoundEntries, Error> {
     let mut found = FoundEntries {
         digest: EntryDigest::default(),
@@ -197,7 +195,7 @@ fn read_entries(
     };
     let mut entries = IndexEntries::new(reader, number)?;
     while entries.next()? {
-        pace.step()?;
+        interrupt.step()?;
         let FoundEntry { key, id, payload } = entries.entry();
         *keys += u64::from(!is_mark(key));
         if is_unique {
@@ -220,14 +218,14 @@ impl Differences {
     fn find(
         reader: &Reader,
         number: usize,
-        pace: &mut PacedInterrupt<'_>,
+        interrupt: &mut PacedInterrupt<'_>,
     ) -> Result<Differences, Error> {
         let (mut missing, mut extra) = (WrongEntries::default(), WrongEntries::default());
         let index = index_of(reader, number)?;
         let mut scratch = Scratch::default();
         let mut records = reader.range(None, None)?;
         while records.next()? {
-            pace.step()?;
+            interrupt.step()?;
             let (document, id) = (Document::from_validated(records.document()), records.id());
             for DocumentEntry { key, payload } in entries_of(index, document, &mut scratch)? {
                 if !has(reader, number, &key, id, &payload)? {
@@ -237,7 +235,7 @@ impl Differences {
         }
         let mut found = IndexEntries::new(reader, number)?;
         while found.next()? {
-            pace.step()?;
+            interrupt.step()?;
             let FoundEntry { key, id, payload } = found.entry();
             let bytes = reader.get(id)?;
             let document = bytes.as_ref().map(|it| Document::from_validated(it));

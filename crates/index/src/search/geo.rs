@@ -1,20 +1,21 @@
 //! Fields of the type `geo`.
 
 use windrow_document::{Document, ValueRef};
-use windrow_geo::{Error, Proceed, Shape};
+use windrow_geo::Shape;
+use windrow_interrupt::{Interrupted, WorkCounter};
 
 use super::SearchDefinition;
 use super::mapping::GeoMapping;
 
 impl GeoMapping {
     /// Returns the shape of a value. `None` if the field is not indexed for it: it is not GeoJSON, or
-    /// it is not a point and shapes are not indexed. Fails with the error of `proceed`.
+    /// it is not a point and shapes are not indexed. Fails if `count_work` does.
     pub(super) fn shape(
         self,
         value: ValueRef<'_>,
-        proceed: Proceed<'_>,
-    ) -> Result<Option<Shape>, Error> {
-        let shape = Shape::parse_stored_geojson(value, proceed)?;
+        count_work: WorkCounter<'_>,
+    ) -> Result<Option<Shape>, Interrupted> {
+        let shape = Shape::parse_stored_geojson(value, count_work)?;
         let is_indexed =
             |shape: &Shape| self == GeoMapping::PointsAndShapes || shape.point_key().is_some();
         Ok(shape.filter(is_indexed))
@@ -22,8 +23,8 @@ impl GeoMapping {
 }
 
 impl SearchDefinition {
-    /// Returns the shapes of a path of a document that have entries in the index. Fails with the
-    /// error of `proceed`.
+    /// Returns the shapes of a path of a document that have entries in the index. Fails if
+    /// `count_work` does.
     ///
     /// ```
     /// use windrow_document::{ObjectId, array, doc};
@@ -40,12 +41,12 @@ impl SearchDefinition {
         &self,
         document: Document<'_>,
         path: &str,
-        proceed: Proceed<'_>,
-    ) -> Result<Vec<Shape>, Error> {
+        count_work: WorkCounter<'_>,
+    ) -> Result<Vec<Shape>, Interrupted> {
         let mut shapes = Ok(Vec::new());
         self.leaves_at(document, path, &mut |field, value| {
             if let (Some(geo), Ok(found)) = (field.geo, &mut shapes) {
-                match geo.shape(value, proceed) {
+                match geo.shape(value, count_work) {
                     Ok(shape) => found.extend(shape),
                     Err(error) => shapes = Err(error),
                 }

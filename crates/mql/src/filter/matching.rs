@@ -107,7 +107,7 @@ pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) 
                 let Some(value) = value else {
                     return Ok(false);
                 };
-                let matches = condition.matches_while(value, &interrupt::count_geo_work);
+                let matches = condition.matches_with(value, &interrupt::count);
                 Ok(matches.map_err(Error::from)?)
             })
         }

@@ -15,13 +15,13 @@
 //! sum.
 
 use super::collector::Collector;
-use windrow_interrupt::Interrupted;
+use windrow_interrupt::{Interrupted, PacedInterrupt};
 
 use crate::batch::Batch;
 use crate::bits::{WINDOW_IDS, WINDOW_WORDS, next_bit, set_bit};
-use crate::interrupt::{PacedInterrupt, STEPS_PER_LIST};
 use crate::matches::Matches;
 use crate::postings::END;
+use crate::scan::STEPS_PER_LIST;
 use crate::sums::{Sums, sum_slack};
 
 /// With more lists than this, their bounds are not looked at: all records are scored.

@@ -42,11 +42,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let before = stored(&collection);
     engine.fold().or_command_error()?;
     context.check()?;
-    let should_continue = || context.check().is_ok();
-    while engine.compact_while(&should_continue).or_command_error()? {
-        context.check()?;
-    }
-    context.check()?;
+    while engine.compact(context.operation).or_command_error()? {}
     let freed = before.saturating_sub(stored(&collection));
     Ok(Reply::ok(
         doc! { "bytesFreed": (Value::whole(freed as i64)) },

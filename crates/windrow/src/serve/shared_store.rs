@@ -293,7 +293,7 @@ impl FollowTask {
 
 fn stale_copy(stale: StaleReason) -> Error {
     let what = format!("the local copy cannot be continued: {stale:?}");
-    Error::Interrupted(what)
+    Error::interrupted(what)
 }
 
 /// Reloads the copy, and writes rollback files of the data that only this server has.

@@ -11,8 +11,7 @@ use crate::filter::node::Node;
 use crate::{Error, interrupt};
 
 pub(super) fn condition(operator: &FieldOperator<'_>) -> Result<Node, Error> {
-    let condition =
-        Condition::parse_while(operator.name, operator.operand, &interrupt::count_geo_work)?;
+    let condition = Condition::parse_with(operator.name, operator.operand, &interrupt::count)?;
     Ok(Node::Geo {
         path: operator.path.clone(),
         condition: Arc::new(condition),

@@ -154,7 +154,7 @@ fn mismatched(operator: &str, values: &[ValueRef<'_>]) -> Option<&'static [&'sta
 fn has_shape(values: &[ValueRef<'_>]) -> bool {
     values.iter().any(|value| {
         let may_be = matches!(value, ValueRef::Document(_) | ValueRef::Array(_));
-        may_be && Shape::parse_while(*value, &interrupt::count_geo_work).is_ok()
+        may_be && Shape::parse_with(*value, &interrupt::count).is_ok()
     })
 }
 

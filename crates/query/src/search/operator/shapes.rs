@@ -1,7 +1,7 @@
 //! Parses the operators on points and shapes: `geoWithin`, `geoShape`.
 
 use windrow_geo::{SearchArea, ShapeQuery};
-use windrow_mql::interrupt::count_geo_work;
+use windrow_mql::interrupt::count;
 
 use super::OperatorKind;
 use crate::Error;
@@ -17,7 +17,7 @@ pub(super) fn geo_within(options: &Options<'_>) -> Result<OperatorKind, Error> {
         let message = "\"geoWithin\" needs one of \"box\", \"circle\" and \"geometry\"";
         return Err(bad(message.to_owned()));
     };
-    let area = SearchArea::parse(option, *value, &count_geo_work);
+    let area = SearchArea::parse(option, *value, &count);
     Ok(OperatorKind::GeoWithin {
         paths: options.paths()?,
         area: area.map_err(|error| named("geoWithin", error))?,
@@ -29,7 +29,7 @@ pub(super) fn geo_shape(options: &Options<'_>) -> Result<OperatorKind, Error> {
     let Some(relation) = options.string("relation")? else {
         return Err(bad("\"geoShape.relation\" is required".to_owned()));
     };
-    let query = ShapeQuery::parse(relation, options.required("geometry")?, &count_geo_work);
+    let query = ShapeQuery::parse(relation, options.required("geometry")?, &count);
     Ok(OperatorKind::GeoShape {
         paths: options.paths()?,
         query: query.map_err(|error| named("geoShape", error))?,

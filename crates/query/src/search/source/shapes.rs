@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_document::Document;
 use windrow_geo::{KeyRange as CellRange, SearchArea, SearchOrigin, ShapeQuery, ShapeRelation};
 use windrow_index::search::{POINT, SHAPE, SearchDefinition, append_cell_key, prefix};
-use windrow_mql::interrupt::count_geo_work;
+use windrow_mql::interrupt::count;
 use windrow_search::{END, IdSet, Ids, RecordValue};
 
 use super::IndexSource;
@@ -165,8 +165,8 @@ impl IndexSource<'_> {
 
 impl ShapeFilter {
     fn matches(&self, document: Document<'_>, path: &str) -> Result<bool, Error> {
-        let shapes = self.definition.shapes_at(document, path, &count_geo_work);
-        let matches = shapes.and_then(|shapes| self.query.matches(&shapes, &count_geo_work));
+        let shapes = self.definition.shapes_at(document, path, &count);
+        let matches = shapes.and_then(|shapes| self.query.matches(&shapes, &count));
         Ok(matches.map_err(windrow_mql::Error::from)?)
     }
 }

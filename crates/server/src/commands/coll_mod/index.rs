@@ -7,7 +7,7 @@ use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc, or
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::arguments::{Arguments, whole};
-use crate::errors::IntoCommandError;
+use crate::errors::{IntoCommandError, OrCommandError};
 use crate::operations::Operation;
 
 const FIELDS: &[&str] = &[
@@ -229,8 +229,9 @@ impl IndexChange {
         collection: &Collection,
         operation: &Operation,
     ) -> Result<(), CommandError> {
-        let check = || Operation::check(operation).map_err(IndexChangeError::Refused);
-        let found = collection.duplicate_keys(&self.name, check)?;
+        let found = collection
+            .duplicate_keys(&self.name, operation)
+            .or_command_error()?;
         if found.is_empty() {
             return Ok(());
         }
