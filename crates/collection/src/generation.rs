@@ -61,7 +61,7 @@ pub struct Generation {
 struct IndexTail {
     tail: Tail,
     keys: Mutex<CommitKeys>,
-    settled_bytes: AtomicU64,
+    covered_bytes: AtomicU64,
     /// The log bytes searched for keys since the last creation of entries.
     searched_bytes: AtomicU64,
     /// The number of entries in the last creation.
@@ -206,12 +206,12 @@ impl Generation {
     pub fn records(&self, position: Position) -> Arc<Vec<Arc<TailPart>>> {
         self.records.parts_up_to(position, |from| {
             let commits = self.commits_since(from);
-            let settled = reached(&commits, position);
+            let covered = reached(&commits, position);
             let made = match &self.clustered {
                 None => documents_by_record(&commits),
                 Some(id_index) => ids_by_record(id_index, &commits),
             };
-            (vec![TailPart::from(made)], settled)
+            (vec![TailPart::from(made)], covered)
         })
     }
 
@@ -221,15 +221,15 @@ impl Generation {
         tail.tail.parts_up_to(position, |from| {
             let bytes = self.record_bytes.load(Ordering::Acquire);
             let commits = self.commits_since(from);
-            let settled = reached(&commits, position);
+            let covered = reached(&commits, position);
             let made = self.make_parts(index, &commits, tail.last_entries.load(Ordering::Relaxed));
             let entries = made.iter().map(TailPart::len).sum();
             tail.last_entries.store(entries, Ordering::Relaxed);
             let made_bytes: usize = made.iter().map(TailPart::bytes).sum();
             self.memory.add(made_bytes as u64);
-            tail.settled_bytes.store(bytes, Ordering::Release);
+            tail.covered_bytes.store(bytes, Ordering::Release);
             tail.searched_bytes.store(0, Ordering::Relaxed);
-            (made, settled)
+            (made, covered)
         })
     }
 
@@ -262,9 +262,9 @@ impl Generation {
 
     /// Returns what the commits do of which an index has no entries yet.
     pub fn backlog(&self, index: &Index) -> Backlog {
-        let settled = self.index_tail(index).tail.settled();
+        let covered = self.index_tail(index).tail.covered();
         let commits = self.commits.read();
-        let commits = commits_after(&commits, settled);
+        let commits = commits_after(&commits, covered);
         let mut operations = commits.iter().flat_map(|commit| &commit.operations);
         if commits.is_empty() {
             Backlog::Nothing
@@ -284,15 +284,15 @@ impl Generation {
         probe: &KeyProbe<'_>,
     ) -> Arc<Vec<Arc<TailPart>>> {
         let tail = self.index_tail(index);
-        let ExistingParts { mut parts, settled } = tail.tail.existing_parts();
-        if settled >= position {
+        let ExistingParts { mut parts, covered } = tail.tail.existing_parts();
+        if covered >= position {
             return parts;
         }
         let bytes = self.entry_backlog(index);
         if tail.searched_bytes.fetch_add(bytes, Ordering::Relaxed) > SEARCHES * bytes {
             return self.index(index, position);
         }
-        let found = entries_of(index, &self.commits_since(settled), probe);
+        let found = entries_of(index, &self.commits_since(covered), probe);
         if !found.is_empty() {
             Arc::make_mut(&mut parts).push(Arc::new(TailPart::from(found)));
         }
@@ -380,7 +380,7 @@ impl Generation {
             Arc::new(IndexTail {
                 tail: Tail::new(position),
                 keys: Mutex::new(keys),
-                settled_bytes: AtomicU64::new(0),
+                covered_bytes: AtomicU64::new(0),
                 searched_bytes: AtomicU64::new(0),
                 last_entries: AtomicUsize::new(0),
             })
@@ -394,10 +394,10 @@ impl Generation {
 
     /// Returns about how many log bytes lack entries of an index.
     pub fn entry_backlog(&self, index: &Index) -> u64 {
-        let settled = self.index_tail(index).settled_bytes.load(Ordering::Acquire);
+        let covered = self.index_tail(index).covered_bytes.load(Ordering::Acquire);
         self.record_bytes
             .load(Ordering::Acquire)
-            .saturating_sub(settled)
+            .saturating_sub(covered)
     }
 }
 

@@ -39,7 +39,7 @@ pub struct Tail {
 #[derive(Debug, Default)]
 struct TailState {
     parts: Arc<Vec<Arc<TailPart>>>,
-    settled: Position,
+    covered: Position,
 }
 
 /// The parts of a tail at one time.
@@ -48,15 +48,15 @@ pub struct ExistingParts {
     /// The parts, in the order of the log.
     pub parts: Arc<Vec<Arc<TailPart>>>,
     /// The position up to which the parts have all entries.
-    pub settled: Position,
+    pub covered: Position,
 }
 
 impl Tail {
-    /// Creates a tail whose parts begin after the position `settled`.
-    pub fn new(settled: Position) -> Tail {
+    /// Creates a tail whose parts begin after the position `covered`.
+    pub fn new(covered: Position) -> Tail {
         Tail {
             state: Mutex::new(TailState {
-                settled,
+                covered,
                 ..TailState::default()
             }),
             ..Tail::default()
@@ -76,35 +76,35 @@ impl Tail {
         make: impl FnOnce(Position) -> (Vec<TailPart>, Position),
     ) -> Arc<Vec<Arc<TailPart>>> {
         let existing = self.existing_parts();
-        if existing.settled >= position {
+        if existing.covered >= position {
             return existing.parts;
         }
         let _alone = self.making.lock();
         let existing = self.existing_parts();
-        if existing.settled >= position {
+        if existing.covered >= position {
             return existing.parts;
         }
-        let from = existing.settled;
+        let from = existing.covered;
         drop(existing);
-        let (made, settled) = make(from);
+        let (made, covered) = make(from);
         let mut state = self.state.lock();
         debug_assert_eq!(
-            state.settled, from,
+            state.covered, from,
             "only one thread creates parts at a time"
         );
         assert!(
-            settled >= position && settled > from,
-            "parts after {from} go up to {settled}, but a reader needs them up to {position}"
+            covered >= position && covered > from,
+            "parts after {from} go up to {covered}, but a reader needs them up to {position}"
         );
-        state.settled = settled;
+        state.covered = covered;
         let made: Vec<TailPart> = made.into_iter().filter(|part| !part.is_empty()).collect();
         if !made.is_empty() {
             let parts = Arc::make_mut(&mut state.parts);
             parts.iter_mut().for_each(TailPart::shed);
             for part in made {
                 debug_assert!(
-                    part.newest_position() <= settled,
-                    "a part has an entry of position {}, but parts go up to {settled}",
+                    part.newest_position() <= covered,
+                    "a part has an entry of position {}, but parts go up to {covered}",
                     part.newest_position()
                 );
                 let is_tidy = push(parts, part);
@@ -119,7 +119,7 @@ impl Tail {
         let state = self.state.lock();
         ExistingParts {
             parts: state.parts.clone(),
-            settled: state.settled,
+            covered: state.covered,
         }
     }
 
@@ -159,8 +159,8 @@ impl Tail {
     }
 
     /// Returns the position up to which parts exist.
-    pub fn settled(&self) -> Position {
-        self.state.lock().settled
+    pub fn covered(&self) -> Position {
+        self.state.lock().covered
     }
 }
 
@@ -252,7 +252,7 @@ mod tests {
             while joins && tail.join_parts() {}
             parts_max = parts_max.max(parts.len());
         }
-        let parts = tail.parts_up_to(Position(count), |_| unreachable!("settled before"));
+        let parts = tail.parts_up_to(Position(count), |_| unreachable!("covered before"));
         let held: usize = parts.iter().map(|part| part.len()).sum();
         assert_eq!(held as u64, count * entries);
         for part in parts.iter() {
@@ -297,7 +297,7 @@ mod tests {
                 tail.join_parts();
             }
         });
-        let parts = tail.parts_up_to(Position(400), |_| unreachable!("settled before"));
+        let parts = tail.parts_up_to(Position(400), |_| unreachable!("covered before"));
         assert_eq!(
             parts.iter().map(|part| part.len()).sum::<usize>(),
             400 * 700

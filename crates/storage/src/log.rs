@@ -129,9 +129,9 @@ struct Shared {
     following: AtomicBool,
     /// The first failure after which the content of the log is unknown.
     refusing: OnceLock<StorageError>,
-    /// If the log ended with the mark of a close when it was opened: its newest position then.
+    /// If the log ended with an end marker when it was opened: its newest position then.
     /// Otherwise 0.
-    marked: Position,
+    ended_at: Position,
 }
 
 /// The data folder of a log.
@@ -174,7 +174,7 @@ impl Log {
             untimed: recovered.untimed,
             following: AtomicBool::new(false),
             refusing: OnceLock::new(),
-            marked: if recovered.marked {
+            ended_at: if recovered.has_end_marker {
                 newest
             } else {
                 Position::ZERO

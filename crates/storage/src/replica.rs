@@ -367,7 +367,7 @@ impl Replica {
                 let copy = &record.payload;
                 self.storage.catalog.append_copy(copy, changes, publish)?;
             }
-            Kind::Data | Kind::Mark => {
+            Kind::Data | Kind::EndMarker => {
                 let publish = prepare(Content::Data(payload))?;
                 self.storage.log.append_copy(&record.payload, publish)?;
             }

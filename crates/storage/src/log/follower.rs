@@ -95,7 +95,7 @@ impl Follower {
                 millis: record.header.millis,
                 content: match record.header.kind {
                     Kind::Catalog => Content::Catalog(payload),
-                    Kind::Data | Kind::Mark => Content::Data(payload),
+                    Kind::Data | Kind::EndMarker => Content::Data(payload),
                 },
             })
         })
@@ -141,7 +141,7 @@ impl Follower {
         };
         while let Ok(found) = StoredRecord::read(&open.bytes, open.at, open.number) {
             let position = found.header.position;
-            let is_passed = position < self.next || found.header.kind == Kind::Mark;
+            let is_passed = position < self.next || found.header.kind == Kind::EndMarker;
             if !is_passed && position != self.next {
                 return Ok(None);
             }

@@ -87,7 +87,7 @@ impl LogReader {
             };
             let position = self.next;
             let found = match StoredRecord::read(&current.bytes, current.offset, current.number) {
-                Ok(found) if found.header.kind == Kind::Mark => {
+                Ok(found) if found.header.kind == Kind::EndMarker => {
                     current.offset = found.end;
                     continue;
                 }

@@ -37,9 +37,9 @@ pub(crate) enum Kind {
     Data = 0,
     /// A change of the catalog.
     Catalog = 1,
-    /// The mark of a close. It says that all records before it are durable. Its payload is empty,
+    /// The end marker of a clean shutdown. It says that all records before it are durable. Its payload is empty,
     /// and its position is that of the record before it.
-    Mark = 2,
+    EndMarker = 2,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +85,7 @@ impl Header {
             kind: match header.get(40)? {
                 0 => Kind::Data,
                 1 => Kind::Catalog,
-                2 => Kind::Mark,
+                2 => Kind::EndMarker,
                 _ => return None,
             },
             lz4: header.get(41)? & FLAG_LZ4 != 0,
@@ -502,12 +502,12 @@ mod tests {
         assert_eq!(sealed(&[b"abc"])[HEADER_BYTES..], *b"abc\0\0\0\0\0");
     }
 
-    /// The time, the durable position and marks had not been authenticated: only a checksum that
+    /// The time, the durable position and end markers had not been authenticated: only a checksum that
     /// everybody can compute covered them.
     #[test]
     fn each_byte_of_a_header_is_bound_to_an_encrypted_payload() {
         let cipher = Cipher::for_tests();
-        for (kind, payload) in [(Kind::Data, &b"payload"[..]), (Kind::Mark, b"")] {
+        for (kind, payload) in [(Kind::Data, &b"payload"[..]), (Kind::EndMarker, b"")] {
             let mut encoded = EncodedRecord::new(kind, &[payload], true).unwrap();
             let cipher_and_nonce = Some((&cipher, [1; NONCE_BYTES]));
             let seal = Seal {

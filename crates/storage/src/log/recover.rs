@@ -39,8 +39,8 @@ pub(crate) struct RecoveredLog {
     pub millis: u64,
     /// The newest record without a time.
     pub untimed: Position,
-    /// True if the log ends with the mark of a close.
-    pub marked: bool,
+    /// True if the log ends with an end marker.
+    pub has_end_marker: bool,
 }
 
 /// The place of the first record that could not be read.
@@ -64,7 +64,7 @@ struct Recovery<'a> {
     list: Vec<Segment>,
     /// The position of the next record.
     next: Position,
-    marked: bool,
+    has_end_marker: bool,
     millis: u64,
     untimed: Position,
     /// Records before this position are durable, and `visit` does not need them.
@@ -90,7 +90,7 @@ pub(crate) fn recover(
         numbers,
         list: Vec::new(),
         next: Position(1),
-        marked: false,
+        has_end_marker: false,
         millis: 0,
         untimed: Position::ZERO,
         needed,
@@ -262,7 +262,7 @@ impl Recovery<'_> {
 
     fn follows(&self, header: &Header) -> bool {
         match header.kind {
-            Kind::Mark => header.position.next() == self.next,
+            Kind::EndMarker => header.position.next() == self.next,
             Kind::Data | Kind::Catalog => header.position == self.next,
         }
     }
@@ -274,17 +274,17 @@ impl Recovery<'_> {
         segment: &mut Segment,
         visit: &mut impl FnMut(Position, &[u8]) -> Result<(), StorageError>,
     ) -> Result<(), StorageError> {
-        // A mark is empty: reading its payload tells if the key of the segment made it.
+        // An end marker is empty: reading its payload tells if the key of the segment made it.
         let payload = match found.header.kind {
             Kind::Data => None,
-            Kind::Catalog | Kind::Mark => {
+            Kind::Catalog | Kind::EndMarker => {
                 let payload = found.payload(segment.cipher.as_deref());
                 let failed = |what| damaged(self.disk, segment.number, offset, self.next, what);
                 Some(payload.map_err(failed)?)
             }
         };
-        self.marked = found.header.kind == Kind::Mark;
-        if self.marked {
+        self.has_end_marker = found.header.kind == Kind::EndMarker;
+        if self.has_end_marker {
             return Ok(());
         }
         segment.index_record(self.next, offset as u64);
@@ -401,16 +401,16 @@ impl Recovery<'_> {
             newest: self.next.previous(),
             millis: self.millis,
             untimed: self.untimed,
-            marked: self.marked,
+            has_end_marker: self.has_end_marker,
         })
     }
 }
 
 /// Returns `true` if the records of a segment end at `offset`. The successor of the segment begins
-/// with record `next`, so only a mark can follow.
+/// with record `next`, so only an end marker can follow.
 fn ends_at(bytes: &[u8], offset: usize, number: u64, next: Position) -> bool {
     let header = Header::read(bytes, offset, number);
-    !header.is_some_and(|header| header.kind == Kind::Mark && header.position.next() == next)
+    !header.is_some_and(|header| header.kind == Kind::EndMarker && header.position.next() == next)
 }
 
 /// Returns `true` if an intact header at or after `from` says that record `position` was durable.

@@ -312,42 +312,42 @@ impl Shared {
         Ok(())
     }
 
-    /// Syncs the log and writes a mark at its end. With the mark, the next start can distinguish
-    /// damage from a torn end for the last records too. If this fails, only that ability is lost. A
-    /// log that refuses writes gets no mark, because the bytes after its last record are unknown.
+    /// Syncs the log and writes an end marker. With it, the next start can distinguish damage from a
+    /// torn end for the last records too. If this fails, only that ability is lost. A log that
+    /// refuses writes gets no end marker, because the bytes after its last record are unknown.
     pub(crate) fn close(&self) {
         let newest = Position(self.written.load(Ordering::Acquire));
         if self.sync(newest).is_err() || self.check_not_refusing().is_err() {
             return;
         }
-        if newest <= self.marked {
+        if newest <= self.ended_at {
             return;
         }
-        // The bug was already reported. The log is closed without a mark.
-        let Ok((last, mark)) = self.mark(newest) else {
+        // The bug was already reported. The log is closed without an end marker.
+        let Ok((last, marker)) = self.end_marker(newest) else {
             return;
         };
-        if last.file.write_at(last.end_bytes, &mark).is_err() {
-            // If this fails too, the next start cuts off the incomplete mark.
+        if last.file.write_at(last.end_bytes, &marker).is_err() {
+            // If this fails too, the next start cuts off the incomplete end marker.
             let _ = last.file.set_len(last.end_bytes);
         }
     }
 
-    /// Returns the last segment and the bytes of the mark after record `newest`.
-    fn mark(&self, newest: Position) -> Result<(Segment, Vec<u8>), StorageError> {
+    /// Returns the last segment and the bytes of the end marker after record `newest`.
+    fn end_marker(&self, newest: Position) -> Result<(Segment, Vec<u8>), StorageError> {
         let last = self.segments.lock().list.last().cloned();
         let last = last.ok_or_else(|| no_segment(newest))?;
         let keys = last.cipher.as_deref().zip(self.keys.as_ref());
-        let mut mark = EncodedRecord::new(Kind::Mark, &[], keys.is_some())?;
+        let mut marker = EncodedRecord::new(Kind::EndMarker, &[], keys.is_some())?;
         let millis = self.millis.load(Ordering::Acquire);
-        mark.seal(&Seal {
+        marker.seal(&Seal {
             position: newest,
             synced: newest,
             segment: last.number,
             millis,
             cipher: keys.map(|(cipher, keys)| (cipher, keys.next_nonce())),
         })?;
-        let bytes = mark.bytes()?.to_vec();
+        let bytes = marker.bytes()?.to_vec();
         Ok((last, bytes))
     }
 }
