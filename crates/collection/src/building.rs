@@ -61,6 +61,34 @@ const CHECKS_BESIDE_FOLDS: usize = 2;
 
 impl Collection {
     /// Builds indexes. Skips those that exist with the same options.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use windrow_collection::{Engine, EngineOptions, Error, InsertOrder, Namespace};
+    /// # use windrow_storage::MemoryDisk;
+    /// use windrow_collection::{BuildControl, Checks, Uninterrupted};
+    /// use windrow_document::doc;
+    /// use windrow_index::Definition;
+    ///
+    /// # let options = EngineOptions::with_memory(64 << 20);
+    /// # let engine = Engine::open(Arc::new(MemoryDisk::new()), options)?;
+    /// let birds = engine.collection_or_create(&Namespace::new("zoo", "birds")?)?;
+    /// let heron = doc! { "_id": 1, "legs": 2 }.into_bytes();
+    /// birds.insert(heron.into(), InsertOrder::Ordered)?;
+    ///
+    /// let legs = doc! { "key": { "legs": 1 }, "name": "legs_1" };
+    /// let legs = Definition::parse(legs.as_document()).expect("a valid definition");
+    /// let control = BuildControl {
+    ///     interrupt: &Uninterrupted,
+    ///     on_phase: &|_| {},
+    /// };
+    /// assert_eq!(birds.create_indexes(vec![legs], &control)?.created, ["legs_1"]);
+    ///
+    /// let validation = birds.validate(Checks::FULL)?;
+    /// assert!(validation.is_valid());
+    /// assert_eq!(validation.indexes.len(), 2);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn create_indexes(
         &self,
         definitions: Vec<Definition>,

@@ -265,6 +265,27 @@ fn kinds(position: Position, payload: Bytes) -> Result<Vec<EventKind>, Error> {
 
 impl Engine {
     /// Returns a cursor over events from now on. `wants` decides by collection.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use windrow_collection::{Engine, EngineOptions, Error, InsertOrder, Namespace};
+    /// # use windrow_storage::MemoryDisk;
+    /// use windrow_collection::{EventKind, Step};
+    /// use windrow_document::doc;
+    ///
+    /// # let options = EngineOptions::with_memory(64 << 20);
+    /// # let engine = Engine::open(Arc::new(MemoryDisk::new()), options)?;
+    /// let birds = engine.collection_or_create(&Namespace::new("zoo", "birds")?)?;
+    /// let mut events = engine.events(|namespace| namespace.database == "zoo")?;
+    /// let heron = doc! { "_id": 1 };
+    /// birds.insert(heron.as_bytes().to_vec().into(), InsertOrder::Ordered)?;
+    /// let Step::Event(event) = events.step()? else {
+    ///     panic!("a document was inserted");
+    /// };
+    /// assert_eq!(event.kind, EventKind::Insert(heron.as_bytes().to_vec().into()));
+    /// assert_eq!(events.step()?, Step::AtEnd);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn events(
         &self,
         wants: impl Fn(&Namespace) -> bool + Send + 'static,
