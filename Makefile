@@ -70,9 +70,10 @@ test: lint test-rust test-wire
 test-rust:
 	cargo test --workspace --quiet
 
-# Everything that needs the server's binary: pytest's closing line counts it all.
+# Everything that needs the server's binary: pytest's closing line counts it all. Most tests wait
+# most of the time, so two processes share the files. Long files are early in the alphabet.
 test-wire: build rivals .cache/venv/ready .cache/mongosh/ready .cache/page/ready
-	$(PYTHON) -m pytest tests
+	$(PYTHON) -m pytest tests --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 # The pictures of the page in docs/images.
 screenshots: build .cache/venv/ready .cache/page/ready

@@ -27,6 +27,14 @@ def free_port():
         return listener.getsockname()[1]
 
 
+def wait_until(check, seconds=20):
+    """Waits until `check` returns a true value."""
+    deadline = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 class Server:
     """`windrow serve` on `folder`/data. Starts at once; a `with` block stops it."""
 

@@ -144,10 +144,3 @@ def wait_for_spread(servers, seconds=60):
     while not is_spread():
         assert time.monotonic() < deadline, [server.primaries() for server in servers]
         time.sleep(0.5)
-
-
-def wait_until(check, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from object_store import SetServer, StoreServer, wait_for_spread, wait_until
-from windrow_server import binary
+from object_store import SetServer, StoreServer, wait_for_spread
+from windrow_server import binary, wait_until
 
 BEFORE = ("main=shop", "logs=logs")
 AFTER = ("main=shop", "logs=logs", "rest", "metrics=metrics-*")

@@ -11,7 +11,8 @@ from bson.int64 import Int64
 from pymongo import ReadPreference
 from pymongo.errors import OperationFailure
 
-from object_store import SetServer, wait_for_spread, wait_until
+from object_store import SetServer, wait_for_spread
+from windrow_server import wait_until
 
 # A database in each data set.
 DATABASES = {"main": "shop", "logs": "logs", "rest": "rest-1"}

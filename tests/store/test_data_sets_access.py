@@ -9,8 +9,8 @@ import pytest
 from bson import encode
 from pymongo.errors import OperationFailure
 
-from object_store import SetServer, wait_for_spread, wait_until
-from windrow_server import ROOT, binary
+from object_store import SetServer, wait_for_spread
+from windrow_server import ROOT, binary, wait_until
 
 sys.path.append(str(ROOT / "tests" / "wire"))
 import certificates  # noqa: E402

@@ -6,8 +6,8 @@ import subprocess
 import bson
 from pymongo.write_concern import WriteConcern
 
-from object_store import StoreServer, wait_until
-from windrow_server import binary
+from object_store import StoreServer
+from windrow_server import binary, wait_until
 
 SECRET = "the secret that nobody may read"
 FAST = WriteConcern(w=1)

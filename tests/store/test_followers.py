@@ -7,7 +7,8 @@ import pymongo
 import pytest
 from pymongo.read_preferences import Secondary
 
-from object_store import StoreServer, wait_until
+from object_store import StoreServer
+from windrow_server import wait_until
 
 
 def test_follower_is_a_secondary(pair):

@@ -8,8 +8,8 @@ import pymongo
 import pytest
 from pymongo.write_concern import WriteConcern
 
-from object_store import StoreServer, wait_until
-from windrow_server import free_port
+from object_store import StoreServer
+from windrow_server import free_port, wait_until
 
 
 class Link:

@@ -12,7 +12,8 @@ import threading
 import pymongo.errors
 import pytest
 
-from object_store import ELECTION_SECONDS, StoreServer, wait_until
+from object_store import ELECTION_SECONDS, StoreServer
+from windrow_server import wait_until
 
 DOCUMENTS = 40_000
 WORDS = [f"{first}{second}{third}" for first in ("ba", "re", "to", "li", "mu", "sa", "ke", "no")

@@ -8,7 +8,8 @@ import pymongo
 import pytest
 from pymongo.read_concern import ReadConcern
 
-from object_store import ELECTION_SECONDS, StoreServer, wait_until
+from object_store import ELECTION_SECONDS, StoreServer
+from windrow_server import wait_until
 
 
 def members(server):

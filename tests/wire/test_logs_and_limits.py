@@ -16,18 +16,11 @@ from pathlib import Path
 import pytest
 from pymongo.errors import OperationFailure
 
-from windrow_server import Server, binary, free_port
+from windrow_server import Server, binary, free_port, wait_until
 
 sys.path.insert(0, str(Path(__file__).parent))
 import certificates  # noqa: E402
 from raw import Raw, op_msg, section  # noqa: E402
-
-
-def wait_until(condition, seconds=10):
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def messages(path):

@@ -5,6 +5,13 @@ pub(crate) const WINDOW_WORDS: usize = 64;
 /// The number of ids of a window.
 pub(crate) const WINDOW_IDS: u64 = 64 * WINDOW_WORDS as u64;
 
+/// The number of steps that are counted for reading one list in a window.
+///
+/// Steps are counted between records, so the interrupt is not checked while an operator moves to its
+/// next record. The lists of postings check it too, and end early if they are interrupted: see
+/// [`Postings`](crate::Postings).
+pub(crate) const STEPS_PER_LIST: u32 = 64;
+
 /// Sets the bit `at`. Returns `false` if it is beyond the end.
 #[inline]
 pub(crate) fn set_bit(bits: &mut [u64], at: u64) -> bool {

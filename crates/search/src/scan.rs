@@ -4,21 +4,14 @@
 use windrow_interrupt::{Interrupt, Interrupted, PacedInterrupt};
 
 use crate::batch::Batch;
-use crate::bits::{WINDOW_IDS, WINDOW_WORDS};
+use crate::bits::{STEPS_PER_LIST, WINDOW_IDS, WINDOW_WORDS};
 use crate::ids::{IdSet, Ids};
-
 use crate::matches::Matches;
 use crate::operators::Node;
 use crate::postings::{END, Postings};
 use crate::score::Scorer;
 use crate::sums::Sums;
 use crate::top::{Best, BestOptions, Collector, Hit, best};
-
-/// The number of steps that reading a list in a window of 4,096 ids counts as, for the interrupt.
-///
-/// Steps are counted between records. One move of an operator takes a bounded time only if the
-/// lists of postings end when the search has to stop: see [`Postings`](crate::Postings).
-pub(crate) const STEPS_PER_LIST: u32 = 64;
 
 /// Returns how many records a query has. The query is used up.
 ///

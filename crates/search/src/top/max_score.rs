@@ -14,14 +14,13 @@
 //! Scores are added in the order of the query, since another order changes the last bits of the
 //! sum.
 
-use super::collector::Collector;
 use windrow_interrupt::{Interrupted, PacedInterrupt};
 
+use super::collector::Collector;
 use crate::batch::Batch;
-use crate::bits::{WINDOW_IDS, WINDOW_WORDS, next_bit, set_bit};
+use crate::bits::{STEPS_PER_LIST, WINDOW_IDS, WINDOW_WORDS, next_bit, set_bit};
 use crate::matches::Matches;
 use crate::postings::END;
-use crate::scan::STEPS_PER_LIST;
 use crate::sums::{Sums, sum_slack};
 
 /// With more lists than this, their bounds are not looked at: all records are scored.
