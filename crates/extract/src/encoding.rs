@@ -1,11 +1,13 @@
 //! Detection and decoding of character encodings.
 
+mod dos;
 mod unicode;
 mod western;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
+pub(crate) use dos::{CODE_PAGE_437, CODE_PAGE_850, DosCodePage};
 use unicode::{decode_utf32, detect_utf16, detect_utf32};
 
 /// Length of the sample that distinguishes text from binary data.

@@ -38,6 +38,7 @@
 //! - `encoding`, `text_builder`, `metadata_text`: shared by text formats
 //! - `hyphenation`, `terminal_text`: divided words, and terminal escape sequences
 //! - `accents`: letters with separate accents
+//! - `zip_directory`: the members of zip archives
 //! - `xml`, `xmp`, `zip_package`: shared by formats of XML in zip archives
 //! - `format`: the definition of a format, its detection, and the interfaces of extractors;
 //!   `format/extraction`: the state of one extraction
@@ -71,6 +72,7 @@ mod text_builder;
 mod text_parts;
 mod xml;
 mod xmp;
+mod zip_directory;
 mod zip_package;
 
 #[cfg(test)]

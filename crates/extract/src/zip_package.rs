@@ -1,18 +1,16 @@
 //! A document that is a zip archive: an Office document or a book.
 
 use std::collections::HashSet;
-use std::io::{Cursor, Read};
-
-use zip::ZipArchive;
-use zip::result::ZipError;
+use std::io::Read;
 
 use crate::error::ExtractError;
 use crate::limits::{Limits, ResourceUsage};
 use crate::xml::decode_xml;
+use crate::zip_directory::ZipDirectory;
 
 /// An open archive whose members are parts of one document.
 pub(crate) struct ZipPackage<'a> {
-    archive: ZipArchive<Cursor<&'a [u8]>>,
+    directory: ZipDirectory<'a>,
     /// The format's name in messages.
     pub(crate) format: &'static str,
     pub(crate) limits: &'a Limits,
@@ -27,10 +25,8 @@ impl<'a> ZipPackage<'a> {
         limits: &'a Limits,
         usage: &'a mut ResourceUsage,
     ) -> Result<Self, ExtractError> {
-        let archive = ZipArchive::new(Cursor::new(bytes))
-            .map_err(|error| convert_zip_error(format, error))?;
         Ok(ZipPackage {
-            archive,
+            directory: ZipDirectory::open(format, bytes)?,
             format,
             limits,
             usage,
@@ -40,8 +36,8 @@ impl<'a> ZipPackage<'a> {
 
     /// Returns the names of all members in the order of the archive.
     pub(crate) fn member_names(&self) -> Vec<String> {
-        let names = (0..self.archive.len()).filter_map(|index| self.archive.name_for_index(index));
-        names.flatten().map(|name| name.into_owned()).collect()
+        let members = self.directory.members.iter();
+        members.map(|member| member.name.clone()).collect()
     }
 
     /// Returns the XML of a member, or `None` if there is no such member.
@@ -64,20 +60,17 @@ impl<'a> ZipPackage<'a> {
     /// # Errors
     /// See [`ZipPackage::read_xml`].
     pub(crate) fn read(&mut self, name: &str) -> Result<Option<Vec<u8>>, ExtractError> {
-        let Some(index) = self.archive.index_for_name(name) else {
+        let Some(member) = self.directory.find(name) else {
             return Ok(None);
         };
         self.usage.count_member(self.limits)?;
         let format = self.format;
-        let mut member = self
-            .archive
-            .by_index(index)
-            .map_err(|error| convert_zip_error(format, error))?;
         let budget = self
             .usage
-            .expansion_budget(member.compressed_size(), self.limits);
+            .expansion_budget(member.compressed_bytes, self.limits);
         let mut bytes = Vec::new();
-        (&mut member)
+        self.directory
+            .open_member(member)?
             .take(budget.bytes_max.saturating_add(1))
             .read_to_end(&mut bytes)
             .map_err(|error| ExtractError::malformed(format, format!("{name}: {error}")))?;
@@ -97,16 +90,6 @@ impl<'a> ZipPackage<'a> {
     /// Returns an error of the whole document.
     pub(crate) fn malformed(&self, reason: impl std::fmt::Display) -> ExtractError {
         ExtractError::malformed(self.format, reason)
-    }
-}
-
-/// Converts an error of the archive. `format` is the name of the archive's format in messages.
-pub(crate) fn convert_zip_error(format: &'static str, error: ZipError) -> ExtractError {
-    match error {
-        ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => {
-            ExtractError::Encrypted(format)
-        }
-        error => ExtractError::malformed(format, error),
     }
 }
 

@@ -5,12 +5,8 @@ use std::borrow::Cow;
 
 use encoding_rs::{Encoding, ISO_8859_15, MACINTOSH, WINDOWS_1252};
 
-/// The upper half of code page 850. Its letters are also those of code page 437.
-const CODE_PAGE_850: &str = "\
-    ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒ\
-    áíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐\
-    └┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀\
-    ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u{ad}±‗¾¶§÷¸°¨·¹³²■\u{a0}";
+use super::dos::CODE_PAGE_850;
+
 /// Letters that are frequent inside words of Western European languages, and the apostrophe.
 const FREQUENT_LETTERS: &str = "äöüßéèêëàâçôîïûùñíóáúòìåøæœãõÄÖÜÉÈÀÇÅØ’";
 
@@ -19,9 +15,9 @@ pub(super) fn decode(bytes: &[u8]) -> Cow<'_, str> {
     let windows = count_letters(bytes, |byte| decode_one(byte, WINDOWS_1252));
     let macintosh = count_letters(bytes, |byte| decode_one(byte, MACINTOSH));
     let iso = count_letters(bytes, |byte| decode_one(byte, ISO_8859_15));
-    let dos = count_letters(bytes, decode_dos);
+    let dos = count_letters(bytes, |byte| CODE_PAGE_850.decode_byte(byte));
     if dos > windows.max(iso) && dos >= macintosh {
-        Cow::Owned(bytes.iter().map(|byte| decode_dos(*byte)).collect())
+        Cow::Owned(CODE_PAGE_850.decode(bytes))
     } else if macintosh > windows.max(iso) {
         MACINTOSH.decode_without_bom_handling(bytes).0
     } else if iso > windows {
@@ -55,14 +51,4 @@ fn decode_one(byte: u8, encoding: &'static Encoding) -> char {
         .chars()
         .next()
         .unwrap_or(char::REPLACEMENT_CHARACTER)
-}
-
-fn decode_dos(byte: u8) -> char {
-    match byte.checked_sub(0x80) {
-        None => char::from(byte),
-        Some(number) => {
-            let found = CODE_PAGE_850.chars().nth(number.into());
-            found.unwrap_or(char::REPLACEMENT_CHARACTER)
-        }
-    }
 }

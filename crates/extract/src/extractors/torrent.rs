@@ -12,6 +12,8 @@ use crate::text_builder::{Separator, TextBuilder};
 const FORMAT: &str = "torrent";
 /// The maximum length of a string. Longer ones are checksums.
 const TEXT_BYTES_MAX: usize = 4096;
+/// The number of tokens between two checks of the deadline.
+const TOKENS_PER_CHECK: u32 = 4096;
 
 /// Returns `true` if the file begins with a dictionary whose first key is that of a torrent.
 pub(crate) fn is_torrent(input: &Input<'_>) -> bool {
@@ -30,73 +32,101 @@ pub(crate) fn extract(
     input: &Input<'_>,
     limits: &Limits,
 ) -> Result<ExtractedDocument, ExtractError> {
-    let mut text = TextBuilder::new(limits.text_bytes_max);
-    let (mut document, mut key) = (
-        ExtractedDocument::new(DocumentKind::Text, String::new()),
-        String::new(),
-    );
-    let (mut rest, mut is_path, mut steps) = (input.bytes, false, 0u32);
+    let mut reader = TorrentReader {
+        text: TextBuilder::new(limits.text_bytes_max),
+        document: ExtractedDocument::new(DocumentKind::Text, String::new()),
+        key: String::new(),
+        is_path: false,
+    };
+    let (mut rest, mut steps) = (input.bytes, 0u32);
     while let Some((first, after)) = rest.split_first() {
         steps = steps.wrapping_add(1);
-        if steps.is_multiple_of(4096) {
+        if steps.is_multiple_of(TOKENS_PER_CHECK) {
             limits.check_deadline()?;
         }
-        match first {
-            b'd' | b'l' => rest = after,
+        rest = match first {
+            b'd' | b'l' => after,
             b'e' => {
-                if std::mem::take(&mut is_path) {
-                    text.separate(Separator::Line);
-                }
-                rest = after;
+                reader.end_list();
+                after
             }
             b'i' => {
                 let end = memchr::memchr(b'e', after).unwrap_or(after.len());
-                if key == "creation date" {
-                    let digits = after.get(..end).unwrap_or_default();
-                    document.metadata.date_ms = parse_seconds(digits);
-                }
-                key.clear();
-                rest = after.get(end + 1..).unwrap_or_default();
+                reader.read_number(after.get(..end).unwrap_or_default());
+                after.get(end + 1..).unwrap_or_default()
             }
             _ => {
                 let (string, after) = split_string(rest)
                     .ok_or_else(|| ExtractError::malformed(FORMAT, "a string is cut"))?;
-                rest = after;
-                if string.len() > TEXT_BYTES_MAX {
-                    key.clear();
-                    continue;
-                }
-                let value = encoding::decode(string, TEXT_BYTES_MAX).text;
-                let is_value = is_path || matches!(key.as_str(), "name" | "comment" | "created by");
-                if is_value {
-                    text.push_words(&value);
-                    text.separate(if is_path {
-                        Separator::Space
-                    } else {
-                        Separator::Line
-                    });
-                    match key.as_str() {
-                        "name" => document.title = clean_property(&value),
-                        "comment" => document.metadata.description = clean_property(&value),
-                        _ => {}
-                    }
-                    key.clear();
-                } else {
-                    is_path = value == "path";
-                    if is_path {
-                        text.separate(Separator::Line);
-                    }
-                    key = value;
-                }
+                reader.read_string(string);
+                after
             }
-        }
+        };
     }
-    let text = text.finish();
+    let text = reader.text.finish();
     Ok(ExtractedDocument {
         text: text.text,
         truncated: text.truncated,
-        ..document
+        ..reader.document
     })
+}
+
+/// What was read so far.
+struct TorrentReader {
+    text: TextBuilder,
+    document: ExtractedDocument,
+    /// The last key, until its value was read.
+    key: String,
+    /// `true` in the list of the components of a path.
+    is_path: bool,
+}
+
+impl TorrentReader {
+    fn end_list(&mut self) {
+        if std::mem::take(&mut self.is_path) {
+            self.text.separate(Separator::Line);
+        }
+    }
+
+    fn read_number(&mut self, digits: &[u8]) {
+        if self.key == "creation date" {
+            self.document.metadata.date_ms = parse_seconds(digits);
+        }
+        self.key.clear();
+    }
+
+    fn read_string(&mut self, string: &[u8]) {
+        if string.len() > TEXT_BYTES_MAX {
+            self.key.clear();
+            return;
+        }
+        let value = encoding::decode(string, TEXT_BYTES_MAX).text;
+        let has_text = matches!(self.key.as_str(), "name" | "comment" | "created by");
+        if self.is_path || has_text {
+            self.read_value(&value);
+        } else {
+            self.is_path = value == "path";
+            if self.is_path {
+                self.text.separate(Separator::Line);
+            }
+            self.key = value;
+        }
+    }
+
+    fn read_value(&mut self, value: &str) {
+        self.text.push_words(value);
+        self.text.separate(if self.is_path {
+            Separator::Space
+        } else {
+            Separator::Line
+        });
+        match self.key.as_str() {
+            "name" => self.document.title = clean_property(value),
+            "comment" => self.document.metadata.description = clean_property(value),
+            _ => {}
+        }
+        self.key.clear();
+    }
 }
 
 /// Parses a time in seconds. Returns milliseconds.

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::io::{self, BufReader, Cursor, Read};
 use std::rc::Rc;
 
-use zip::{CompressionMethod, ZipArchive};
+use rawzip::CompressionMethod;
 
 use super::compressed;
 use crate::bounded_reader::ExpansionReader;
@@ -13,14 +13,12 @@ use crate::error::ExtractError;
 use crate::format::Input;
 use crate::format::extraction::{Extraction, Location, catch_panic, is_metadata_member};
 use crate::format::take_prefix;
-use crate::zip_package::convert_zip_error;
+use crate::zip_directory::{ZipDirectory, ZipMember};
 
 const FORMAT: &str = "zip archive";
 /// The number of bytes before the data of an lzma member: the version of the compressor, and the
 /// length of the properties.
 const LZMA_PREFIX_BYTES: usize = 4;
-
-type Archive<'b> = ZipArchive<Cursor<&'b [u8]>>;
 
 /// Returns `true` for a script with an appended zip archive, for example of Python's `zipapp`.
 pub(crate) fn is_script_archive(input: &Input<'_>) -> bool {
@@ -37,99 +35,59 @@ pub(crate) fn extract(
     location: &Location,
     bytes: &[u8],
 ) -> Result<(), ExtractError> {
-    let mut archive = catch_panic(FORMAT, || {
-        ZipArchive::new(Cursor::new(bytes)).map_err(|error| convert_zip_error(FORMAT, error))
-    })?;
-    let contains = |name: &str| archive.index_for_name(name).is_some();
+    let directory = catch_panic(FORMAT, || ZipDirectory::open(FORMAT, bytes))?;
+    let contains = |name: &str| directory.find(name).is_some();
     if let Some(format) = extraction.detect_zip_format(&contains) {
         return extraction.extract_format(format, location, bytes);
     }
-    for index in 0..archive.len() {
+    for member in &directory.members {
         extraction.usage.count_member(&extraction.limits)?;
-        let name = catch_panic(FORMAT, || Ok(read_name(&mut archive, index)))?;
-        if name.ends_with('/') || is_metadata_member(&name) {
+        if member.name.ends_with('/') || is_metadata_member(&member.name) {
             continue;
         }
-        let member_location = extraction.member_location(location, &name);
+        let member_location = extraction.member_location(location, &member.name);
         if !extraction.takes_member(&member_location) {
             continue;
         }
-        let result = extract_member(extraction, &member_location, &mut archive, index);
+        let result = extract_member(extraction, &member_location, &directory, member);
         extraction.record_result(&member_location, result)?;
     }
     Ok(())
 }
 
-/// Returns the name of a member. Valid UTF-8 is decoded as such, because many programs do not set
-/// its flag. Other names are in the DOS code page or in an extra field.
-fn read_name(archive: &mut Archive<'_>, index: usize) -> String {
-    let Ok(member) = archive.by_index_raw(index) else {
-        return format!("{index}");
-    };
-    let name = match std::str::from_utf8(member.name_raw()) {
-        Ok(name) => name.to_string(),
-        Err(_) => match member.name() {
-            Ok(name) => name.into_owned(),
-            Err(_) => String::from_utf8_lossy(member.name_raw()).into_owned(),
-        },
-    };
-    // Old Windows programs use backslashes.
-    if name.contains('/') {
-        name
-    } else {
-        name.replace('\\', "/")
-    }
-}
-
 fn extract_member(
     extraction: &mut Extraction<'_>,
     location: &Location,
-    archive: &mut Archive<'_>,
-    index: usize,
+    directory: &ZipDirectory<'_>,
+    member: &ZipMember,
 ) -> Result<(), ExtractError> {
     let counter = extraction.usage.expansion_counter();
     let limits = extraction.limits.clone();
     let content = catch_panic(FORMAT, || {
-        let (decompressor, compressed_bytes) = open_member(archive, index)?;
-        let compressed_bytes = Rc::new(Cell::new(compressed_bytes));
+        let decompressor = open_member(directory, member)?;
+        let compressed_bytes = Rc::new(Cell::new(member.compressed_bytes));
         let reader = ExpansionReader::new(decompressor, compressed_bytes, counter, &limits);
         Ok(BufReader::new(reader))
     });
     extraction.extract_reader(FORMAT, location, &mut content?)
 }
 
-/// Returns the decompressed content of a member and its compressed size.
+/// Returns a reader of the content of a member.
 fn open_member<'a>(
-    archive: &'a mut Archive<'_>,
-    index: usize,
-) -> Result<(Box<dyn Read + 'a>, u64), ExtractError> {
-    let convert = |error| convert_zip_error(FORMAT, error);
-    let raw = archive.by_index_raw(index).map_err(convert)?;
-    if raw.encrypted() {
-        return Err(ExtractError::Encrypted(FORMAT));
-    }
-    if !raw.is_file() {
+    directory: &'a ZipDirectory<'_>,
+    member: &ZipMember,
+) -> Result<Box<dyn Read + 'a>, ExtractError> {
+    if member.is_link {
         return Err(ExtractError::Unsupported("link in an archive"));
     }
-    let (method, compressed_bytes, bytes) = (raw.compression(), raw.compressed_size(), raw.size());
-    drop(raw);
-    let raw_methods = [
-        CompressionMethod::ZSTD,
-        CompressionMethod::XZ,
-        CompressionMethod::LZMA,
-    ];
-    if !raw_methods.contains(&method) {
-        let member = archive.by_index(index).map_err(convert)?;
-        return Ok((Box::new(member), compressed_bytes));
-    }
-    let raw = BufReader::new(archive.by_index_raw(index).map_err(convert)?);
-    let opened = match method {
-        CompressionMethod::ZSTD => Ok(compressed::open_zstandard(raw)),
-        CompressionMethod::XZ => Ok(compressed::open_xz(raw)),
-        _ => open_lzma(raw, bytes),
+    // These crates limit the memory.
+    let opened = match member.method {
+        CompressionMethod::ZSTD => Ok(compressed::open_zstandard(directory.entry(member)?.data())),
+        CompressionMethod::XZ => Ok(compressed::open_xz(directory.entry(member)?.data())),
+        CompressionMethod::LZMA => open_lzma(directory.entry(member)?.data(), member.content_bytes),
+        _ => return directory.open_member(member),
     };
-    let decompressor = opened.map_err(|error| ExtractError::malformed(FORMAT, error))?;
-    Ok((decompressor, compressed_bytes))
+    opened.map_err(|error| ExtractError::malformed(FORMAT, error))
 }
 
 /// Opens an lzma member. Unlike that of a file, its header has no size.
@@ -177,6 +135,17 @@ mod tests {
                 skipped: 1
             })
         );
+    }
+
+    #[test]
+    fn members_of_one_name_are_documents_each() {
+        let mut archive = build_zip(&[("a.txt", b"first"), ("b.txt", b"second")]);
+        while let Some(at) = memchr::memmem::find(&archive, b"b.txt") {
+            archive[at] = b'a';
+        }
+        let found = extract_documents("x.zip", &archive);
+        let texts: Vec<&str> = found.iter().map(|it| it.text.as_str()).collect();
+        assert_eq!(texts, ["first", "second"]);
     }
 
     #[test]

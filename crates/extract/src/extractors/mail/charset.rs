@@ -2,7 +2,7 @@
 
 use encoding_rs::{Encoding, REPLACEMENT, UTF_8};
 
-use crate::encoding;
+use crate::encoding::{self, CODE_PAGE_437, CODE_PAGE_850, DosCodePage};
 
 /// Decodes text. `declared` is used if the bytes are valid in it and are not UTF-8.
 pub(crate) fn decode(bytes: &[u8], declared: Option<&'static Encoding>) -> String {
@@ -21,10 +21,10 @@ pub(crate) fn decode_label(bytes: &[u8], label: &str) -> String {
     {
         return decode_utf7(bytes);
     }
-    if let Some(table) = find_dos_table(&label)
+    if let Some(page) = find_dos_code_page(&label)
         && std::str::from_utf8(bytes).is_err()
     {
-        return decode_dos(bytes, table);
+        return page.decode(bytes);
     }
     decode(bytes, find_encoding(&label))
 }
@@ -64,12 +64,7 @@ fn clean_label(label: &str) -> String {
     label.to_ascii_lowercase()
 }
 
-/// The upper halves of the DOS code pages, which are not in the WHATWG standard.
-/// Source: <https://www.unicode.org/Public/MAPPINGS/VENDORS/MICSFT/PC/>.
-const CODE_PAGE_437: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
-const CODE_PAGE_850: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒáíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u{ad}±‗¾¶§÷¸°¨·¹³²■\u{a0}";
-
-fn find_dos_table(label: &str) -> Option<&'static str> {
+fn find_dos_code_page(label: &str) -> Option<DosCodePage> {
     match label
         .trim_start_matches("cp")
         .trim_start_matches("ibm")
@@ -79,15 +74,6 @@ fn find_dos_table(label: &str) -> Option<&'static str> {
         "850" | "858" => Some(CODE_PAGE_850),
         _ => None,
     }
-}
-
-fn decode_dos(bytes: &[u8], table: &str) -> String {
-    let upper: Vec<char> = table.chars().collect();
-    let decode = |byte: &u8| match byte.checked_sub(128) {
-        None => char::from(*byte),
-        Some(index) => upper.get(usize::from(index)).copied().unwrap_or('\u{fffd}'),
-    };
-    bytes.iter().map(decode).collect()
 }
 
 /// Decodes UTF-7 (RFC 2152): `+` starts UTF-16 in Base64 without padding, `-` ends it.
@@ -155,7 +141,5 @@ mod tests {
         check(b"a\x84\x81", "cp437", "aäü");
         check(b"a\xb5", "ibm850", "aÁ");
         check(b"Hi Mom +Jjo--!+- +AOQ", "utf-7", "Hi Mom ☺-!+ ä");
-        assert_eq!(CODE_PAGE_437.chars().count(), 128);
-        assert_eq!(CODE_PAGE_850.chars().count(), 128);
     }
 }
