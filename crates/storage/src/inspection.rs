@@ -218,7 +218,7 @@ fn read_log(bucket: &dyn Bucket, boundary: Boundary) -> Result<Option<ReadLog>, 
                 loaded.apply(record.position, &payload)?;
             }
         }
-        if object.header.kind == ObjectKind::Fence {
+        if object.header.kind == ObjectKind::Takeover {
             primary.clone_from(&object.address);
         }
         end = LogEnd::after(&object);

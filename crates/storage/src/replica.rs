@@ -264,7 +264,7 @@ impl Replica {
             return Ok(FollowOutcome::Stale(StaleReason::Collected));
         }
         // After the takeover by another server, local records behind it are never uploaded.
-        let is_taken = object.header.kind == ObjectKind::Fence
+        let is_taken = object.header.kind == ObjectKind::Takeover
             && object.header.writer != self.compared.server();
         if is_taken && self.storage.log.written() >= object.header.first {
             return Ok(FollowOutcome::Stale(StaleReason::Diverged(
@@ -278,7 +278,7 @@ impl Replica {
         }
         self.storage.change_seen_primary(|seen| {
             seen.epoch = object.header.epoch;
-            if object.header.kind == ObjectKind::Fence {
+            if object.header.kind == ObjectKind::Takeover {
                 seen.address.clone_from(&object.address);
             }
         });

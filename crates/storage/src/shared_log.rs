@@ -4,12 +4,12 @@
 //!
 //! 1. The next object is created under the next number, and only after the object before it exists.
 //!    The creation is the commit of its records, and proves that no other server has taken over.
-//! 2. A server takes over by a fence at the first free number. Then it reads the boundary of
-//!    garbage collection: if the number is not after the boundary, the number was free because its
-//!    object was deleted, and the server is far behind. Its fence remains and means nothing: readers
-//!    that find records missing after it begin again at the newest boundary.
-//! 3. A fence is never deleted. The next number of a writer that slept is therefore occupied
-//!    forever.
+//! 2. A server takes over by creating a takeover object at the first free number. Then it reads the
+//!    boundary of garbage collection: if the number is not after the boundary, the number was free
+//!    because its object was deleted, and the server is far behind. Its takeover object remains and
+//!    means nothing: readers that find records missing after it begin again at the newest boundary.
+//! 3. A takeover object is never deleted. The next number of a writer that slept is therefore
+//!    occupied forever.
 //! 4. If the number is occupied, the writer reads the object. If it has the writer's own put id,
 //!    the reply of an earlier attempt was lost.
 
@@ -95,7 +95,7 @@ pub(crate) fn read(bucket: &dyn Bucket, number: u64) -> Result<Option<LogObject>
 
 /// Returns whether an object continues the log at `expected`, the position after the objects that
 /// the caller has read before. `false`: some of these objects were deleted, and the caller has read
-/// fences of servers that were far behind in their place. It has to begin again.
+/// takeover objects of servers that were far behind in their place. It has to begin again.
 ///
 /// # Errors
 /// Fails with `Damaged` if the log has lost records, and if the object store fails.
@@ -148,8 +148,8 @@ pub(crate) enum Takeover {
 /// where clients connect to this server.
 ///
 /// # Errors
-/// Fails if the object store fails and `retry_policy` refuses another attempt. A fence may exist
-/// then: the log has a new epoch, and the caller has to read on.
+/// Fails if the object store fails and `retry_policy` refuses another attempt. A takeover object may
+/// exist then: the log has a new epoch, and the caller has to read on.
 pub(crate) fn take_over(
     bucket: &Arc<dyn Bucket>,
     end: LogEnd,
@@ -164,7 +164,7 @@ pub(crate) fn take_over(
         put: random_id()?,
         first: end.position,
         millis: end.millis,
-        kind: ObjectKind::Fence,
+        kind: ObjectKind::Takeover,
     };
     let bytes = LogObjectEncoder::new(&header, address).finish();
     if let ObjectCreation::Another(_) = create(bucket.as_ref(), &header, bytes, retry_policy)? {
@@ -307,8 +307,8 @@ fn create(
     }
 }
 
-/// Deletes the log objects that a boundary covers, except fences, and the checkpoints before the
-/// one that it names.
+/// Deletes the log objects that a boundary covers, except takeover objects, and the checkpoints
+/// before the one that it names.
 pub(crate) fn delete_covered(
     bucket: &dyn Bucket,
     boundary: &Boundary,
@@ -320,7 +320,7 @@ pub(crate) fn delete_covered(
         .filter_map(|it| log_object::number_from_name(it));
     for number in numbers.filter(|number| *number <= boundary.collected) {
         let header = retry(retry_policy, || read_header(bucket, number))?;
-        if header.is_some_and(|header| header.kind != ObjectKind::Fence) {
+        if header.is_some_and(|header| header.kind != ObjectKind::Takeover) {
             retry(retry_policy, || bucket.delete(&log_object::name(number)))?;
         }
     }
@@ -366,7 +366,7 @@ mod tests {
             let what = "it begins with record 40, but record 39 should follow";
             assert!(gap.to_string().contains(what), "{gap}");
         }
-        // The object 6 was deleted: what the caller has read there is a fence.
+        // The object 6 was deleted: what the caller has read there is a takeover object.
         collect(6);
         assert!(!follows(&bucket, &object, Position(39)).unwrap());
     }

@@ -24,7 +24,7 @@ const KEPT: u64 = 64;
 /// The content of a boundary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Boundary {
-    /// Log objects up to this number can be deleted, except fences.
+    /// Log objects up to this number can be deleted, except takeover objects.
     pub collected: u64,
     /// The first log object that a server without local data reads.
     pub start: u64,

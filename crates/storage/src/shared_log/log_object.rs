@@ -1,5 +1,5 @@
 //! The objects of the shared log: `log/{number, 20 digits}`. An object is a segment with records,
-//! or the fence of a server that has taken over the log. The layout is drawn in docs/format.md.
+//! or the takeover object of a server. The layout is drawn in docs/format.md.
 
 use bytes::Bytes;
 
@@ -15,7 +15,7 @@ pub(crate) const HEADER_BYTES: usize = 80;
 const RECORD_HEADER_BYTES: usize = 16;
 const CHECKSUM_BYTES: usize = 8;
 const FLAG_LZ4: u8 = 1;
-const FLAG_FENCE: u8 = 1;
+const FLAG_TAKEOVER: u8 = 1;
 const FLAG_RELEASE: u8 = 2;
 
 pub(crate) fn name(number: u64) -> String {
@@ -31,7 +31,7 @@ pub(crate) fn number_from_name(name: &str) -> Option<u64> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogObjectHeader {
     pub number: u64,
-    /// The number of takeovers of the log before this object, this one included if it is a fence.
+    /// The number of takeover objects up to this object, itself included.
     pub epoch: u64,
     /// The server that wrote the object.
     pub writer: Id,
@@ -52,7 +52,7 @@ pub(crate) enum ObjectKind {
     /// The writer extends the log.
     Segment,
     /// The writer has taken over the log. The object begins a new epoch.
-    Fence,
+    Takeover,
     /// The writer ends. Another server can take over at once.
     Release,
 }
@@ -68,7 +68,7 @@ pub(crate) struct SharedRecord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogObject {
     pub header: LogObjectHeader,
-    /// The address that clients connect to, if the object is a fence.
+    /// The address that clients connect to, if the object is a takeover object.
     pub address: String,
     pub records: Vec<SharedRecord>,
 }
@@ -99,7 +99,7 @@ impl LogObjectEncoder {
         put(&mut bytes, 56, &header.first.0.to_le_bytes());
         let flags = match header.kind {
             ObjectKind::Segment => 0,
-            ObjectKind::Fence => FLAG_FENCE,
+            ObjectKind::Takeover => FLAG_TAKEOVER,
             ObjectKind::Release => FLAG_RELEASE,
         };
         put(&mut bytes, 64, &header.millis.to_le_bytes());
@@ -182,7 +182,7 @@ pub(crate) fn decode_header(bytes: &[u8]) -> Result<LogObjectHeader, &'static st
         millis: field(64)?,
         kind: match flags {
             0 => ObjectKind::Segment,
-            FLAG_FENCE => ObjectKind::Fence,
+            FLAG_TAKEOVER => ObjectKind::Takeover,
             FLAG_RELEASE => ObjectKind::Release,
             _ => return Err("its kind is unknown"),
         },
@@ -236,7 +236,7 @@ mod tests {
             put: [2; 16],
             first: Position(40),
             millis: 1_700_000_000_000,
-            kind: ObjectKind::Fence,
+            kind: ObjectKind::Takeover,
         };
         let payload = |kind, stored: &[u8]| StoredPayload {
             kind,

@@ -32,8 +32,8 @@ const STEPS: u32 = 1500;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mutation {
     None,
-    /// Garbage collection deletes fences.
-    FencesDeleted,
+    /// Garbage collection deletes takeover objects.
+    TakeoversDeleted,
     /// A takeover does not read the boundary.
     BoundaryUnchecked,
     /// An object is created while the one before is still in flight.
@@ -399,7 +399,7 @@ impl Server {
             checkpoint: Some(name),
         };
         let newest = boundary::advance(self.bucket.as_ref(), to)?;
-        if self.mutation == Mutation::FencesDeleted {
+        if self.mutation == Mutation::TakeoversDeleted {
             for number in 1..=newest.collected {
                 self.bucket.delete(&super::log_object::name(number))?;
             }
@@ -515,7 +515,7 @@ fn acknowledged_records_are_never_lost() {
 fn broken_protocols_are_noticed() {
     let notices = |mutation| (1..=200).find(|seed| simulate(*seed, mutation).is_err());
     for mutation in [
-        Mutation::FencesDeleted,
+        Mutation::TakeoversDeleted,
         Mutation::BoundaryUnchecked,
         Mutation::TwoInFlight,
     ] {

@@ -3,8 +3,8 @@
 //! 1. Wait until the log is uploaded up to the position of the checkpoint.
 //! 2. Write the checkpoint of the catalog.
 //! 3. Advance the boundary.
-//! 4. Delete the log objects that it covers, except fences. Delete older checkpoints, and the runs
-//!    that the uploaded log does not refer to any more.
+//! 4. Delete the log objects that it covers, except takeover objects. Delete older checkpoints, and
+//!    the runs that the uploaded log does not refer to any more.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
