@@ -1,8 +1,27 @@
 """The fixtures of every test over the wire."""
 
+import fcntl
+import os
+
 import pytest
 
 from windrow_server import Server
+
+
+@pytest.fixture(autouse=True)
+def machine(request, tmp_path_factory):
+    """Tests with the mark `alone` limit times, so the other test process waits while one runs."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    folder = tmp_path_factory.getbasetemp().parent
+    is_alone = request.node.get_closest_marker("alone") is not None
+    with open(folder / "next.lock", "wb") as next_test, open(folder / "machine.lock", "wb") as lock:
+        # A test that waits for the machine keeps others from taking it first.
+        fcntl.flock(next_test, fcntl.LOCK_EX)
+        fcntl.flock(lock, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
+        fcntl.flock(next_test, fcntl.LOCK_UN)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,11 @@ import threading
 import time
 
 import pymongo
+import pytest
 
 from object_store import ELECTION_SECONDS, StoreServer
+
+pytestmark = pytest.mark.alone
 
 
 class Writer(threading.Thread):

@@ -21,6 +21,8 @@ from windrow_server import Server
 sys.path.insert(0, str(Path(__file__).parent))
 from raw import Raw, op_msg, section  # noqa: E402
 
+pytestmark = pytest.mark.alone
+
 # The longest time from the request to the end. The machine may be busy with other tests, so the
 # best of several attempts counts.
 SECONDS_MAX = 0.3
