@@ -13,7 +13,7 @@ use windrow_collection::{
 use windrow_document::doc;
 use windrow_server::{Log, Stop};
 use windrow_storage::{
-    ClusterOptions, Disk, FollowOutcome, Replica, RetryPolicy, StaleReason, Uploads,
+    Bucket, ClusterOptions, Disk, FollowOutcome, Replica, RetryPolicy, StaleReason, Uploads,
 };
 
 use super::placement_check::PlacementCheck;
@@ -94,18 +94,7 @@ pub fn open_shared(
     let retry_policy = Arc::new(Backoff { log: log.clone() });
     let placement = database.placement.clone();
     placement.check(retry_policy.as_ref())?;
-    let cluster = ClusterOptions {
-        bucket,
-        address: store.advertise.clone(),
-        new_server: None,
-        cache_bytes: store.cache_bytes,
-        heartbeat: HEARTBEAT,
-        retention: RETENTION,
-        member_lifetime: MEMBER_LIFETIME,
-        log_objects_max: LOG_OBJECTS_MAX,
-        retry_policy: retry_policy.clone(),
-        uploads: Uploads::Threads,
-    };
+    let cluster = cluster_options(store, bucket, retry_policy.clone());
     let abstention = match database.takeover {
         Takeover::IfNeeded { abstention } => abstention,
         Takeover::Always | Takeover::Never => Duration::ZERO,
@@ -153,6 +142,25 @@ pub fn open_shared(
         engine,
         follow: Some(task),
     })
+}
+
+fn cluster_options(
+    store: &StoreOptions,
+    bucket: Arc<dyn Bucket>,
+    retry_policy: Arc<Backoff>,
+) -> ClusterOptions {
+    ClusterOptions {
+        bucket,
+        address: store.advertise.clone(),
+        new_server: None,
+        cache_bytes: store.cache_bytes,
+        heartbeat: HEARTBEAT,
+        retention: RETENTION,
+        member_lifetime: MEMBER_LIFETIME,
+        log_objects_max: LOG_OBJECTS_MAX,
+        retry_policy,
+        uploads: Uploads::Threads,
+    }
 }
 
 /// The environment variable by which a server that has stepped down tells its restarted process the

@@ -177,21 +177,24 @@ fn push(stages: &mut [Stage<'_>], word: Word, take: Take<'_>) {
     }
 }
 
+/// Passes the folded word on, after the original if that is to be included and differs.
+fn fold_to_ascii(original: Original, word: Word, take: Take<'_>) {
+    let folded = ascii(&word.term);
+    let keeps = original == Original::Include && folded != word.term;
+    let increment = if keeps { 0 } else { word.increment };
+    let folded = word.with(folded.into_owned(), increment);
+    if keeps {
+        take(word);
+    }
+    take(folded);
+}
+
 impl Stage<'_> {
     fn push(&mut self, mut word: Word, take: Take<'_>) {
         word.increment = word.increment.saturating_add(self.skipped);
         self.skipped = 0;
         match self.filter {
-            TokenFilter::FoldToAscii(original) => {
-                let folded = ascii(&word.term);
-                let keeps = *original == Original::Include && folded != word.term;
-                let increment = if keeps { 0 } else { word.increment };
-                let folded = word.with(folded.into_owned(), increment);
-                if keeps {
-                    take(word);
-                }
-                take(folded);
-            }
+            TokenFilter::FoldToAscii(original) => fold_to_ascii(*original, word, take),
             TokenFilter::Fold => {
                 change(word, take, |term| file_words::normalized(term).into_owned())
             }
@@ -241,27 +244,32 @@ impl Stage<'_> {
                 self.grams(*lengths, *original, false, &word, take);
             }
             TokenFilter::Shingles { min, max } => self.shingle(*min, *max, word, take),
-            TokenFilter::Stem(_) => {
-                let stemmer = &mut self.stemmer;
-                change(word, take, |term| match stemmer {
-                    Some(stemmer) => {
-                        let is_lower = term.bytes().all(|byte| byte.is_ascii_lowercase());
-                        let case = WordCase::from_is_lower_ascii(is_lower);
-                        stemmer.stem(term, case).to_owned()
-                    }
-                    None => term.to_owned(),
-                });
-            }
-            TokenFilter::WithoutDuplicates => {
-                if word.increment > 0 {
-                    self.last.clear();
-                }
-                if !self.last.iter().any(|last| last.term == word.term) {
-                    self.last.push_back(word.clone());
-                    take(word);
-                }
-            }
+            TokenFilter::Stem(_) => self.stem(word, take),
+            TokenFilter::WithoutDuplicates => self.keep_if_new(word, take),
             TokenFilter::Parts(rules) => self.skipped = rules.parts(word, take),
+        }
+    }
+
+    fn stem(&mut self, word: Word, take: Take<'_>) {
+        let stemmer = &mut self.stemmer;
+        change(word, take, |term| match stemmer {
+            Some(stemmer) => {
+                let is_lower = term.bytes().all(|byte| byte.is_ascii_lowercase());
+                let case = WordCase::from_is_lower_ascii(is_lower);
+                stemmer.stem(term, case).to_owned()
+            }
+            None => term.to_owned(),
+        });
+    }
+
+    /// Passes the word on unless an equal one was at the same position.
+    fn keep_if_new(&mut self, word: Word, take: Take<'_>) {
+        if word.increment > 0 {
+            self.last.clear();
+        }
+        if !self.last.iter().any(|last| last.term == word.term) {
+            self.last.push_back(word.clone());
+            take(word);
         }
     }
 
