@@ -59,7 +59,7 @@ impl Engine {
             .flatten()
             .map(|it| it.exclude(&interrupt))
             .collect();
-        let _exclusions = exclusions?;
+        let _ddl_guards = exclusions?;
         let _naming = self.collections.naming.lock();
         let [source, target] = [from, to].map(|name| self.collection(name));
         let waited_for = found.iter().map(|it| it.as_ref().map(Arc::as_ptr));
@@ -187,7 +187,7 @@ impl Collection {
     /// nothing.
     pub fn modify<E: From<Error>>(&self, modification: Modification<'_, E>) -> Result<(), E> {
         let core = self.core()?;
-        let _exclusion = self.exclude(&|| core.check_progress())?;
+        let _ddl_guard = self.exclude(&|| core.check_progress())?;
         let _changing = core.catalog_change.lock();
         let _schema = self.schema.write();
         self.check_exists()?;
@@ -288,7 +288,7 @@ impl Collection {
     /// this one's name; they do not see the deleted documents.
     fn become_capped(&self, bytes: u64) -> Result<(), Error> {
         let core = self.core()?;
-        let _exclusion = self.exclude(&|| core.check_progress())?;
+        let _ddl_guard = self.exclude(&|| core.check_progress())?;
         let _changing = core.catalog_change.lock();
         let _schema = self.schema.write();
         self.check_exists()?;

@@ -97,7 +97,7 @@ impl Collection {
         let core = self.core()?;
         let before = self.index_count();
         let indexes = {
-            let _exclusion = self.exclude(&wait_interrupt(&core, control))?;
+            let _ddl_guard = self.exclude(&wait_interrupt(&core, control))?;
             self.register(&core, definitions)?
         };
         let created = indexes
@@ -230,7 +230,7 @@ impl Collection {
                 });
             }
             // Open transactions add entries to the indexes, but do not check them for uniqueness.
-            let _exclusion = self.exclude(&wait_interrupt(core, control))?;
+            let _ddl_guard = self.exclude(&wait_interrupt(core, control))?;
             if self.finish(core, indexes, checked)? {
                 break;
             }
@@ -298,7 +298,7 @@ impl Collection {
             });
         }
         if index.is_ready() {
-            let _exclusion = self.exclude(&|| core.check_progress())?;
+            let _ddl_guard = self.exclude(&|| core.check_progress())?;
             self.remove(&core, &index)
         } else {
             // The build sees this and removes the index.

@@ -137,10 +137,10 @@ mod tests {
         let options = EngineOptions::with_memory(4 << 20);
         let engine = Engine::open(Arc::new(MemoryDisk::new()), options).unwrap();
         let _changing = engine.core.catalog_change.lock();
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let other = engine.clone();
-        std::thread::spawn(move || tell.send(other.cluster_snapshot().time()));
-        let time = told.recv_timeout(Duration::from_secs(10));
+        std::thread::spawn(move || sender.send(other.cluster_snapshot().time()));
+        let time = receiver.recv_timeout(Duration::from_secs(10));
         assert_eq!(time, Ok(engine.cluster_snapshot().time()));
     }
 }

@@ -463,7 +463,7 @@ impl Engine {
     ) -> Result<bool, Error> {
         // Before the lock of names, because transactions that use the collection may wait for that
         // lock to create others.
-        let _exclusion = collection.exclude(&|| self.core.check_progress())?;
+        let _ddl_guard = collection.exclude(&|| self.core.check_progress())?;
         let _naming = self.collections.naming.lock();
         if collection.is_dropped() || collection.namespace() != *namespace {
             return Ok(false);

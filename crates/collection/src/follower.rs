@@ -29,7 +29,7 @@ pub trait OpeningPolicy {
     /// Waits before the next request after a failed one.
     ///
     /// # Errors
-    /// Fails with `error` if the opening shall end.
+    /// Fails with `error` if the opening must end.
     fn wait(&self, error: StorageError) -> Result<(), StorageError>;
 }
 

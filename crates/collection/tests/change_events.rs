@@ -125,12 +125,12 @@ fn replaying_the_events_gives_the_collection() {
     });
     engine.work(Work::Fold).unwrap();
     change(&collection, 5, |_| Change::Delete);
-    let told = drain(&mut events);
-    assert_eq!(deeds(&told), [(DdlKind::Create, "c".to_owned())]);
+    let received = drain(&mut events);
+    assert_eq!(deeds(&received), [(DdlKind::Create, "c".to_owned())]);
     let mut replayed = Documents::new();
-    replay(&mut replayed, &told);
+    replay(&mut replayed, &received);
     assert_eq!(replayed, contents(&collection));
-    let sorted = told
+    let sorted = received
         .windows(2)
         .all(|pair| (pair[0].time, pair[0].number) < (pair[1].time, pair[1].number));
     assert!(sorted);
@@ -138,10 +138,10 @@ fn replaying_the_events_gives_the_collection() {
 
     let engine = open(&disk);
     let mut events = engine.events_since(start, |_| true).unwrap();
-    assert_eq!(drain(&mut events), told, "the same again after a restart");
-    let last = told.last().unwrap().time;
+    assert_eq!(drain(&mut events), received, "the same again after a restart");
+    let last = received.last().unwrap().time;
     let mut events = engine.events_since(last, |_| true).unwrap();
-    assert_eq!(drain(&mut events), told[told.len() - 1..]);
+    assert_eq!(drain(&mut events), received[received.len() - 1..]);
 }
 
 #[test]
@@ -159,8 +159,8 @@ fn events_use_the_names_of_their_time() {
     engine.drop_database("d").unwrap();
     drop((old, engine));
     let engine = open(&disk);
-    let told = drain(&mut engine.events_since(start, |_| true).unwrap());
-    let inserted: Vec<&str> = told
+    let received = drain(&mut engine.events_since(start, |_| true).unwrap());
+    let inserted: Vec<&str> = received
         .iter()
         .filter(|event| matches!(event.kind, EventKind::Insert(_)))
         .map(|event| event.namespace.collection.as_str())
@@ -175,7 +175,7 @@ fn events_use_the_names_of_their_time() {
         (DdlKind::DropDatabase, ""),
     ];
     let expected = expected.map(|(operation, name)| (operation, name.to_owned()));
-    assert_eq!(deeds(&told), expected);
+    assert_eq!(deeds(&received), expected);
     let of_one = drain(
         &mut engine
             .events_since(start, |it| it.collection == "new")
@@ -215,9 +215,9 @@ fn trimmed_documents_are_not_reported() {
     let things: Vec<DocumentBuf> = (0..5).map(|n| doc! { "_id": n }).collect();
     insert(&collection, &things);
     change(&collection, 4, |_| Change::Delete);
-    let told = drain(&mut events);
-    let inserts = told
+    let received = drain(&mut events);
+    let inserts = received
         .iter()
         .filter(|it| matches!(it.kind, EventKind::Insert(_)));
-    assert_eq!((inserts.count(), told.len()), (5, 6));
+    assert_eq!((inserts.count(), received.len()), (5, 6));
 }

@@ -73,10 +73,10 @@ fn at(engine: &Engine, time: ClusterTime) -> Result<ClusterSnapshot, Error> {
 
 /// The documents under a name at a cluster time, or `None` if there was no such collection.
 fn visible_at(engine: &Engine, time: ClusterTime, name: &Namespace) -> Option<Vec<i32>> {
-    let moment = at(engine, time).unwrap();
-    assert_eq!(moment.time(), time);
-    let found = moment.collection(name).unwrap()?;
-    Some(seen(&moment.reader(&found).unwrap()))
+    let snapshot = at(engine, time).unwrap();
+    assert_eq!(snapshot.time(), time);
+    let found = snapshot.collection(name).unwrap()?;
+    Some(seen(&snapshot.reader(&found).unwrap()))
 }
 
 fn is_gone(engine: &Engine, time: ClusterTime) -> bool {
@@ -381,9 +381,9 @@ fn a_collection_has_one_name_per_snapshot() {
         });
         let mut seen = 0;
         while !ended.load(Ordering::Relaxed) || seen < 10 {
-            let moment = engine.cluster_snapshot();
-            let named = [&namespace(), &other].map(|name| moment.collection(name).unwrap());
-            assert_eq!(named.iter().flatten().count(), 1, "{moment:?}");
+            let snapshot = engine.cluster_snapshot();
+            let named = [&namespace(), &other].map(|name| snapshot.collection(name).unwrap());
+            assert_eq!(named.iter().flatten().count(), 1, "{snapshot:?}");
             seen += 1;
         }
     });
@@ -420,10 +420,10 @@ fn dropped_collections_are_released() {
         assert!(engine.drop_collection(&name(number)).unwrap());
     }
     engine.work(Work::CreateEntries).unwrap();
-    let moment = at(&engine, time).unwrap();
-    let refused = moment.collection(&name(0));
+    let snapshot = at(&engine, time).unwrap();
+    let refused = snapshot.collection(&name(0));
     assert!(matches!(refused, Err(Error::CollectionChanged(_))));
-    assert!(moment.collection(&name(count - 1)).unwrap().is_some());
+    assert!(snapshot.collection(&name(count - 1)).unwrap().is_some());
 }
 
 #[test]
@@ -433,8 +433,8 @@ fn a_transaction_at_a_snapshot_reports_a_dropped_collection() {
         session: SessionKey([1; 16]),
         number: 1,
     };
-    let moment = Arc::new(engine.cluster_snapshot());
-    let transaction = engine.begin_at(origin, moment).unwrap();
+    let snapshot = Arc::new(engine.cluster_snapshot());
+    let transaction = engine.begin_at(origin, snapshot).unwrap();
     engine.drop_collection(&namespace()).unwrap();
     let refused = transaction.collection(&namespace());
     assert!(matches!(refused, Err(Error::CollectionChanged(_))));

@@ -140,7 +140,7 @@ fn promote(act: fn(&MemoryBucket)) -> Error {
     let first = primary(&bucket);
     insert(&first, 1);
     let faults = Arc::new(AfterFence::default());
-    let (engine, mut follower) = follower(&bucket.with_weather(faults.clone()));
+    let (engine, mut follower) = follower(&bucket.with_faults(faults.clone()));
     // The snapshot keeps the follower from adopting sections.
     let snapshot = engine.cluster_snapshot();
     insert(&first, 2);
@@ -164,7 +164,7 @@ fn begin(act: fn(&MemoryBucket)) -> Error {
     let bucket = MemoryBucket::new();
     insert(&primary(&bucket), 1);
     let faults = Arc::new(AfterFence::default());
-    let slow = bucket.with_weather(faults.clone());
+    let slow = bucket.with_faults(faults.clone());
     *faults.act.lock() = Some(Box::new(move || act(&bucket)));
     let Err(error) = open(&slow, &Policy(true)) else {
         panic!("it was opened");

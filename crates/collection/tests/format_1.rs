@@ -173,7 +173,7 @@ fn insert_again(collection: &Collection, origin: Origin, number: i32) {
         .unwrap();
 }
 
-fn check_remembered(engine: &Engine, what: &str) {
+fn check_retry_results(engine: &Engine, what: &str) {
     for (origin, number) in REMEMBERED.into_iter().zip([60, 61]) {
         let expected = RecordedResult::Done(StatementResult::Inserted(document(number)));
         assert_eq!(
@@ -355,7 +355,7 @@ fn the_fixture_is_complete() {
     let engine = open(&saved()).unwrap();
     check_all(&engine);
     assert!(engine.view(&namespace("view")).unwrap().is_some());
-    check_remembered(&engine, "after the start");
+    check_retry_results(&engine, "after the start");
     // The interrupted index build resumes.
     assert!(engine.work(Work::Builds).unwrap());
     engine.fold().unwrap();
@@ -414,7 +414,7 @@ fn errors(disk: &MemoryDisk, expected: &Content, what: &str) -> Vec<String> {
         Ok(engine) => engine,
         Err(error) => return vec![error.to_string()],
     };
-    check_remembered(&engine, what);
+    check_retry_results(&engine, what);
     let mut errors = Vec::new();
     for (name, ..) in collections() {
         let Some(collection) = engine.collection(&namespace(name)) else {

@@ -227,7 +227,7 @@ fn the_records_of_a_clustered_collection() {
 
 /// Two documents share a key of an index that was made unique without a check, or prepared for it.
 /// A rebuild does not help, and the index has no other errors.
-fn check_doubles(options: DocumentBuf, becomes: &str, keys: [i32; 2], expected: Option<&str>) {
+fn check_duplicate_keys(options: DocumentBuf, becomes: &str, keys: [i32; 2], expected: Option<&str>) {
     let disk = folder(doc! {});
     let mut specification = doc! { "key": { "c": 1 }, "name": "c_1" };
     options
@@ -294,13 +294,13 @@ fn documents_that_share_a_key() {
     // The first hundred documents have no `c`.
     let sparse = || doc! { "sparse": true };
     let partial = doc! { "partialFilterExpression": { "c": { "$exists": true } } };
-    check_doubles(sparse(), "unique", [7, 7], Some(error));
-    check_doubles(sparse(), "unique", [7, 8], None);
-    check_doubles(sparse(), "prepareUnique", [7, 7], None);
-    check_doubles(partial, "unique", [7, 7], Some(error));
+    check_duplicate_keys(sparse(), "unique", [7, 7], Some(error));
+    check_duplicate_keys(sparse(), "unique", [7, 8], None);
+    check_duplicate_keys(sparse(), "prepareUnique", [7, 7], None);
+    check_duplicate_keys(partial, "unique", [7, 7], Some(error));
     let missing = "Unique index 'c_1' has duplicate key: {\"c\":null}, first record: 1, second record: 2, \
                    and 98 more";
-    check_doubles(doc! {}, "unique", [7, 8], Some(missing));
+    check_duplicate_keys(doc! {}, "unique", [7, 8], Some(missing));
 }
 
 /// The documents of a clustered collection are stored by `_id`.

@@ -245,8 +245,8 @@ fn marks_are_no_duplicates() {
     change(&created, 2, Change::Replace(numbers_of_12), write_options);
     engine.fold().unwrap();
     insert(&created, &[numbers(5)], &write_options);
-    let doubles = created.duplicate_keys("u", &Uninterrupted).unwrap();
-    assert!(doubles.is_empty(), "{doubles:?}");
+    let duplicates = created.duplicate_keys("u", &Uninterrupted).unwrap();
+    assert!(duplicates.is_empty(), "{duplicates:?}");
     let double = doc! { "_id": 30, "u": (array![3]) };
     let again = created.insert_with(
         double.into_bytes().into(),

@@ -376,7 +376,7 @@ mod tests {
 
     /// Returns the entry that the merge is at after a seek, and the one that the cursor shows
     /// first.
-    fn sought(mut cursor: Cursor, key: u8, id: u64) -> (At, At) {
+    fn seek_result(mut cursor: Cursor, key: u8, id: u64) -> (At, At) {
         cursor.seek(&[key], RecordId(id)).unwrap();
         let current = cursor.merge.current();
         let stands = current.and_then(|entry| Some((*entry.key.first()?, entry.id.0)));
@@ -388,16 +388,16 @@ mod tests {
     fn later_cursors_start_behind_tombstone_ranges() {
         let ranges = Arc::default();
         let forward = |snapshot| cursor(Direction::Forward, snapshot, &ranges);
-        assert_eq!(sought(forward(20), 1, 5), (Some((1, 5)), Some((2, 100))));
-        assert_eq!(sought(forward(20), 1, 5).0, Some((2, 100)));
-        assert_eq!(sought(forward(90), 2, 7).0, Some((2, 100)));
+        assert_eq!(seek_result(forward(20), 1, 5), (Some((1, 5)), Some((2, 100))));
+        assert_eq!(seek_result(forward(20), 1, 5).0, Some((2, 100)));
+        assert_eq!(seek_result(forward(90), 2, 7).0, Some((2, 100)));
         // Before the range, and at a snapshot at which it was not deleted yet.
-        assert_eq!(sought(forward(20), 1, 4).0, Some((1, 4)));
-        assert_eq!(sought(forward(19), 1, 5).1, Some((1, 5)));
+        assert_eq!(seek_result(forward(20), 1, 4).0, Some((1, 4)));
+        assert_eq!(seek_result(forward(19), 1, 5).1, Some((1, 5)));
         let backward = || cursor(Direction::Backward, 20, &ranges);
-        assert_eq!(sought(backward(), 2, 99), (Some((2, 99)), None));
-        assert_eq!(sought(backward(), 2, 99), (None, None));
-        assert_eq!(sought(backward(), 1, 99), (None, None));
+        assert_eq!(seek_result(backward(), 2, 99), (Some((2, 99)), None));
+        assert_eq!(seek_result(backward(), 2, 99), (None, None));
+        assert_eq!(seek_result(backward(), 1, 99), (None, None));
     }
 
     /// The cursor answered record 0, which does not exist.
@@ -430,8 +430,8 @@ mod tests {
         let of_key = || cursor(Direction::Forward, 20, &ranges).for_key(&[1]);
         assert!(!of_key().next().unwrap());
         let before = cursor(Direction::Forward, 10, &ranges).for_key(&[1]);
-        assert_eq!(sought(before, 1, 0), (Some((1, 0)), Some((1, 0))));
-        assert_eq!(sought(of_key(), 1, 0), (None, None));
+        assert_eq!(seek_result(before, 1, 0), (Some((1, 0)), Some((1, 0))));
+        assert_eq!(seek_result(of_key(), 1, 0), (None, None));
         // No entry of the key is visible. The cursor does not read other keys.
         let mut early = cursor(Direction::Forward, 5, &ranges);
         early.seek_key(&[1]).unwrap();
@@ -439,6 +439,6 @@ mod tests {
         assert_eq!(early.merge.current().map(|entry| entry.key), Some(&[2][..]));
         // It records nothing about other keys.
         let other = cursor(Direction::Forward, 20, &ranges);
-        assert_eq!(sought(other, 2, 0), (Some((2, 0)), Some((2, 100))));
+        assert_eq!(seek_result(other, 2, 0), (Some((2, 0)), Some((2, 100))));
     }
 }

@@ -75,26 +75,26 @@ fn mix(mut x: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn sum(entries: &[(&[u8], u64, &[u8])]) -> EntryDigest {
-        let mut sum = EntryDigest::default();
+    fn digest(entries: &[(&[u8], u64, &[u8])]) -> EntryDigest {
+        let mut digest = EntryDigest::default();
         entries
             .iter()
-            .for_each(|(key, id, payload)| sum.add(key, RecordId(*id), payload));
-        sum
+            .for_each(|(key, id, payload)| digest.add(key, RecordId(*id), payload));
+        digest
     }
 
     #[test]
     fn digests_depend_on_the_entries_and_not_on_their_order() {
         let (one, other): ((&[u8], u64, &[u8]), _) = ((b"a", 1, b""), (&b"b"[..], 2, &b"x"[..]));
-        assert_eq!(sum(&[one, other]), sum(&[other, one]));
+        assert_eq!(digest(&[one, other]), digest(&[other, one]));
         let different = [
-            sum(&[one]),
-            sum(&[(b"a", 2, b"")]),
-            sum(&[(b"", 1, b"")]),
-            sum(&[(b"a", 1, b"\0")]),
-            sum(&[one, one]),
-            sum(&[one, other]),
-            sum(&[(b"a", 2, b"x"), (b"b", 1, b"")]),
+            digest(&[one]),
+            digest(&[(b"a", 2, b"")]),
+            digest(&[(b"", 1, b"")]),
+            digest(&[(b"a", 1, b"\0")]),
+            digest(&[one, one]),
+            digest(&[one, other]),
+            digest(&[(b"a", 2, b"x"), (b"b", 1, b"")]),
         ];
         for (at, one) in different.iter().enumerate() {
             let same = different.iter().filter(|other| *other == one);
@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn digests_combine() {
-        let mut joined = sum(&[(b"a", 1, b"")]);
-        joined.combine(sum(&[(b"b", 1, b"")]));
-        assert_eq!(joined, sum(&[(b"b", 1, b""), (b"a", 1, b"")]));
+        let mut joined = digest(&[(b"a", 1, b"")]);
+        joined.combine(digest(&[(b"b", 1, b"")]));
+        assert_eq!(joined, digest(&[(b"b", 1, b""), (b"a", 1, b"")]));
     }
 }

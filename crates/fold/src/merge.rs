@@ -133,7 +133,7 @@ pub fn write_sections(
 }
 
 /// The number of entries between two calls of `should_continue`.
-const ENTRIES_PER_QUESTION: u64 = 256;
+const ENTRIES_PER_CHECK: u64 = 256;
 
 /// As [`write_sections`], but stops and returns `None` if `should_continue` returns `false`. What
 /// was written then is not a section.
@@ -153,7 +153,7 @@ pub fn write_sections_while(
     let mut is_whole = true;
     while let Some(mut entry) = merge.current() {
         met += 1;
-        if met.is_multiple_of(ENTRIES_PER_QUESTION) && !should_continue() {
+        if met.is_multiple_of(ENTRIES_PER_CHECK) && !should_continue() {
             return Ok(None);
         }
         if until.is_some_and(|until| entry.entry_key() >= until) {

@@ -146,7 +146,7 @@ impl Section {
         let entries = fences.entries_before(fences.len());
         if fences.len() == 0 || entries != self.descriptor.entries {
             let what = format!(
-                "its fences tell of {entries} entries, the catalog of {}",
+                "its fences count {entries} entries, the catalog {}",
                 self.descriptor.entries
             );
             return Err(self.damaged(what));

@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn shared_payloads_are_not_copied() {
         let buffer = Bytes::from_static(b"0123456789");
-        let chunk_of = |position: u64, keys: [&[u8]; 3]| {
+        let shared_buffer = |position: u64, keys: [&[u8]; 3]| {
             let mut builder = EntryBufferBuilder::new(Position(1), 0);
             builder.add(put(b"a long key with an own payload", 1, position));
             let arena = builder.share(buffer.clone());
@@ -371,8 +371,8 @@ mod tests {
             }
             builder.finish()
         };
-        let one = chunk_of(2, [b"", b"short", b"longer than sixteen bytes"]);
-        let other = chunk_of(3, [b"b", b"t", b"longer than sixteen bytes, too"]);
+        let one = shared_buffer(2, [b"", b"short", b"longer than sixteen bytes"]);
+        let other = shared_buffer(3, [b"b", b"t", b"longer than sixteen bytes, too"]);
         let merged = SortedBuffer::from_buffer(&EntryBuffer::join([&one, &other].into_iter()));
         let found: Vec<(Vec<u8>, Vec<u8>)> = (0..merged.len())
             .map(|number| {

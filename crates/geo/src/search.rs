@@ -125,7 +125,7 @@ impl SearchOrigin {
         position("origin", Some(value)).map(SearchOrigin)
     }
 
-    /// Returns the ranges of the keys of all points within so many meters. They have other keys, too.
+    /// Returns the ranges of the keys of all points within `meters`. They contain other keys, too.
     pub fn key_ranges(self, meters: f64) -> Vec<KeyRange> {
         // The slack is more than the width of a leaf cell.
         let radians = (meters + 1.0) / SEARCH_EARTH_RADIUS_METERS;

@@ -63,7 +63,7 @@ pub struct WatchControl<'c> {
 /// With more changed paths, the folders are walked completely.
 const PATHS_MAX: usize = 20_000;
 /// The interval at which the watch checks for an interrupt.
-const INTERRUPT_INTERVAL: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// The interval at which the watch checks whether its folders were replaced.
 const REPLACED_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -96,7 +96,7 @@ pub fn watch(
         missing: summary.folders_missing,
     };
     while control.interrupt.check().is_ok() {
-        changes.wait(INTERRUPT_INTERVAL);
+        changes.wait(CHECK_INTERVAL);
         changes.watch_replaced(folders);
         let rescan = if changes.is_watching() && watch.unavailable.is_empty() {
             watch_options.rescan
@@ -125,7 +125,7 @@ fn wait_while_paused(changes: &mut ReportedChanges<'_>, control: &WatchControl<'
         if !(control.is_paused)() {
             return true;
         }
-        changes.wait(INTERRUPT_INTERVAL);
+        changes.wait(CHECK_INTERVAL);
     }
     false
 }

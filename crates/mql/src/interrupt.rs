@@ -66,7 +66,7 @@ impl Drop for Reset {
 }
 
 /// Units of work between two calls of the interrupt. They take about a millisecond.
-pub(crate) const UNITS_PER_INTERRUPT: usize = 1 << 15;
+pub(crate) const UNITS_PER_CHECK: usize = 1 << 15;
 
 /// The number of bytes that are read in about the time of one unit of work.
 const BYTES_PER_UNIT: usize = 128;
@@ -80,7 +80,7 @@ const BYTES_PER_UNIT: usize = 128;
 #[inline]
 pub fn count(units: usize) -> Result<(), Interrupted> {
     let work = WORK.get() + units;
-    if work < UNITS_PER_INTERRUPT {
+    if work < UNITS_PER_CHECK {
         WORK.set(work);
         return Ok(());
     }

@@ -5,7 +5,7 @@
 
 mod and;
 mod collection_scan;
-mod documents_ahead;
+mod document_prefetch;
 mod fetch;
 pub(crate) mod id_set;
 mod index_scan;
@@ -35,7 +35,7 @@ use crate::plan::{ClusteredScan, KeyOutput, Plan};
 use crate::row::Row;
 use crate::source::Source;
 
-pub(crate) use documents_ahead::DocumentsAhead;
+pub(crate) use document_prefetch::PrefetchedDocuments;
 pub(crate) use keyed_row::KeyedRow;
 pub use operator::{BoxOperator, Counters, Operator, Part};
 pub(crate) use operator::{counted, parts_over, totals};

@@ -340,7 +340,7 @@ impl OpenSearch {
                 let best = nearest::best_of_near(query, source, nearness, options, interrupt)?;
                 return Ok(BestRecords { best, total: None });
             }
-            let mut node = open_lists(query, source, Scores::Wanted, interrupt)?;
+            let mut node = open_lists(query, source, Scores::Computed, interrupt)?;
             match total {
                 TotalCount::Wanted => {
                     let (best, total) = best_and_count(&mut node, options, interrupt)?;
@@ -425,7 +425,7 @@ impl OpenSearch {
         } else if self.search.suggest.is_some() {
             self.metadata_of_count(self.source.count())
         } else {
-            let count = self.run(interrupt, Scores::Unwanted, |node| count(node, interrupt))?;
+            let count = self.run(interrupt, Scores::Omitted, |node| count(node, interrupt))?;
             self.metadata_of_count(count)
         };
         if let Some(suggest) = &self.search.suggest {
@@ -434,7 +434,7 @@ impl OpenSearch {
         Ok(metadata)
     }
 
-    /// Returns the metadata of a search without facets that finds so many records.
+    /// Returns the metadata of a search without facets that finds `count` records.
     pub fn metadata_of_count(&self, count: u64) -> DocumentBuf {
         let count = count as i64;
         match self.search.count {
@@ -448,7 +448,7 @@ impl OpenSearch {
         let (matched, total) = match self.search.operator.kind {
             OperatorKind::All => (MatchedRecords::All, self.source.count()),
             _ => {
-                let set = self.run(interrupt, Scores::Unwanted, |node| collect(node, interrupt))?;
+                let set = self.run(interrupt, Scores::Omitted, |node| collect(node, interrupt))?;
                 let total = set.len();
                 (MatchedRecords::Set(set), total)
             }

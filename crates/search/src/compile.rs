@@ -51,7 +51,7 @@ type Outcome<I, S> = Result<Compiled<I, S>, CompileError<<I as Source>::Error>>;
 /// let similarity = Bm25Similarity;
 /// let limits = Limits::default();
 /// let mut compiled =
-///     compile(&query, &index, &similarity, &limits, Scores::Wanted, &Uninterrupted).unwrap();
+///     compile(&query, &index, &similarity, &limits, Scores::Computed, &Uninterrupted).unwrap();
 /// let options = BestOptions::new(10, TieOrder::LowestId);
 /// let found = best(&mut compiled, &options, &Uninterrupted).unwrap();
 /// assert_eq!(found.hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), [2]);
@@ -69,8 +69,8 @@ pub fn compile<I: Source, S: Similarity>(
     interrupt: &dyn Interrupt,
 ) -> Outcome<I, S> {
     let context = match scores {
-        Scores::Wanted => Context::default(),
-        Scores::Unwanted => Context::default().filter(),
+        Scores::Computed => Context::default(),
+        Scores::Omitted => Context::default().filter(),
     };
     Compiler::new(source, similarity, limits, interrupt).compile(query, context)
 }
@@ -78,14 +78,13 @@ pub fn compile<I: Source, S: Similarity>(
 /// Whether the scores of records are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scores {
-    /// They are.
-    Wanted,
-    /// Only the records are. Their scores mean nothing, and the source is not asked for the statistics
-    /// that scores need.
-    Unwanted,
+    /// They are computed.
+    Computed,
+    /// They are undefined. The statistics that they need are not requested from the source.
+    Omitted,
 }
 
-/// The lists of so many terms at most are open at the same time. The records of more terms are
+/// The maximum number of terms whose lists are open at the same time. The records of more terms are
 /// collected in a set before the search, term by term. Lucene has the same number.
 const UNION_LISTS_MAX: usize = 16;
 

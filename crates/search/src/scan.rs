@@ -56,10 +56,10 @@ fn count_any<M: Matches>(
     }
 }
 
-/// Blocks of 128 postings that span at most so many ids are intersected as bits. A sparser list
+/// The maximum span in ids of blocks of 128 postings that are intersected as bits. A sparser list
 /// costs less if the others seek its records.
 const DENSE_BLOCK_IDS: u64 = 2 * WINDOW_IDS;
-/// The same for the other lists: they have at most so many times the records of the first one.
+/// The maximum number of records of the other lists, in multiples of those of the first one.
 const DENSE_RATIO: u64 = 8;
 
 fn count_all<M: Matches>(

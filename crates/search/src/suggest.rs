@@ -15,7 +15,7 @@ pub struct SuggestOptions {
     pub count: usize,
     /// The greatest number of edits. More than 2 are taken as 2.
     pub edits: u8,
-    /// So many characters at the beginning must be equal. Errors in the first letter are rare, and
+    /// The number of characters at the beginning that must be equal. Errors in the first letter are rare, and
     /// with an equal first letter far fewer terms are visited.
     pub prefix: usize,
 }
@@ -37,7 +37,7 @@ pub struct Suggestion {
     pub term: Vec<u8>,
     /// The number of edits between it and the word.
     pub edits: u8,
-    /// About how many records have it.
+    /// The approximate number of records with the term.
     pub records: u64,
 }
 

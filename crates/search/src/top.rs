@@ -160,7 +160,7 @@ struct Filtered<'l, N> {
     after: &'l mut [N],
 }
 
-/// The list with scores leads if it has at most so many times the records of the rarest filter.
+/// The list with scores leads if it has at most this many times the records of the rarest filter.
 /// Otherwise the filter leads.
 const SCORED_RATIO_MAX: u64 = 8;
 

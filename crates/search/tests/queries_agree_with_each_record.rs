@@ -349,7 +349,7 @@ fn queries_agree() {
                 )
                 .unwrap()
             };
-            let compiled = || compiled_with(Scores::Wanted);
+            let compiled = || compiled_with(Scores::Computed);
             let expected: Vec<(u64, f64)> = model
                 .records
                 .keys()
@@ -385,7 +385,7 @@ fn queries_agree() {
                 .copied()
                 .collect();
             assert_eq!(explained, ids(&expected), "{query}");
-            let mut unscored = compiled_with(Scores::Unwanted);
+            let mut unscored = compiled_with(Scores::Omitted);
             assert_eq!(
                 count(&mut unscored, &Uninterrupted),
                 Ok(expected.len() as u64)
@@ -430,7 +430,7 @@ fn similar_words_are_scored_by_similarity() {
     }
     let check = |query: Query, expected: &[u64]| {
         let similarity = Bm25Similarity;
-        let (limits, scores) = (Limits::default(), Scores::Wanted);
+        let (limits, scores) = (Limits::default(), Scores::Computed);
         let compiled = compile(&query, &index, &similarity, &limits, scores, &Uninterrupted);
         let mut compiled = compiled.unwrap();
         let options = BestOptions::new(10, TieOrder::LowestId);
@@ -468,7 +468,7 @@ fn queries_beyond_the_limits_are_refused() {
             &index,
             &TextSimilarity,
             &limits,
-            Scores::Wanted,
+            Scores::Computed,
             &Uninterrupted,
         );
         outcome.map(|mut compiled| count(&mut compiled, &Uninterrupted).unwrap())
@@ -515,7 +515,7 @@ fn queries_beyond_the_limits_are_refused() {
         &index,
         &TextSimilarity,
         &Limits::default(),
-        Scores::Wanted,
+        Scores::Computed,
         &|| Err(Interrupted::new("stopped")),
     );
     let stopped = stopped.err();

@@ -149,20 +149,20 @@ impl World {
         } else if count > 0 {
             let number = self.below(count as u64) as usize;
             let (time, model) = self.with(|state| state.snapshots[number].clone());
-            let moment = self
+            let snapshot = self
                 .engine()
                 .cluster_snapshot_at(time, time)
-                .expect("a moment");
+                .expect("a snapshot");
             for (name, collection_model) in &model {
-                let found = moment.collection(&namespace(name)).expect("a collection");
+                let found = snapshot.collection(&namespace(name)).expect("a collection");
                 let collection = found.unwrap_or_else(|| panic!("{name} does not exist at {time}"));
-                let reader = moment.reader(&collection).expect("a reader");
+                let reader = snapshot.reader(&collection).expect("a reader");
                 check_records(&reader, &collection_model.documents, name);
                 check_entries(&reader, &collection_model.documents, name).expect("entries");
             }
             self.with(|state| {
                 for name in state.model.keys().filter(|name| !model.contains_key(*name)) {
-                    let found = moment.collection(&namespace(name)).expect("an answer");
+                    let found = snapshot.collection(&namespace(name)).expect("an answer");
                     assert!(found.is_none(), "{name} exists at {time}");
                 }
             });

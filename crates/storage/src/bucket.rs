@@ -63,7 +63,7 @@ pub trait Bucket: Send + Sync {
 
 /// Decides if a failed call to the object store is tried again.
 pub trait RetryPolicy {
-    /// Waits before the next attempt. Returns `false` if there shall be none. `attempt` counts from
+    /// Waits before the next attempt. Returns `false` if there is none. `attempt` counts from
     /// 0 for one call.
     fn should_retry(&self, attempt: u32, error: &StorageError) -> bool;
 }

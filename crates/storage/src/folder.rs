@@ -77,8 +77,8 @@ fn refuse_foreign_folder(disk: &Arc<dyn Disk>) -> Result<(), StorageError> {
     }
 }
 
-/// Returns `false` if there is no FORMAT file. Fails if the folder is encrypted and shall not be,
-/// or the other way round.
+/// Returns `false` if there is no FORMAT file. Fails if the folder is encrypted and must not be,
+/// or the reverse.
 fn check_format(disk: &Arc<dyn Disk>, is_encrypted: bool) -> Result<bool, StorageError> {
     match (read_format(disk)?, is_encrypted) {
         (None, _) => Ok(false),

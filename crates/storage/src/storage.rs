@@ -429,7 +429,7 @@ impl Storage {
     }
 }
 
-/// So many bytes of the log are read in about a millisecond.
+/// The bytes of the log that are read in about a millisecond.
 const START_BYTES: u64 = 1 << 20;
 
 /// Fails with `Damaged` if the log ends before the catalog's checkpoint, or begins after the record

@@ -132,7 +132,7 @@ fn slow_reader(database: Database) -> (MemoryBucket, Arc<Before>) {
     let slow = caught_up(replica(&MemoryDisk::new(), &bucket));
     let collect = move || database.collect(slow, 3);
     let before = Before::new("get", "log/00000000000000000004", collect);
-    (bucket.with_weather(before.clone()), before)
+    (bucket.with_faults(before.clone()), before)
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn inspection_tells_deleted_runs_from_missing_ones() {
 
     let delete = move || change(&primary, RowChange::delete("run"));
     let before = Before::new("list", "runs", delete);
-    let shared: Arc<dyn Bucket> = Arc::new(bucket.with_weather(before.clone()));
+    let shared: Arc<dyn Bucket> = Arc::new(bucket.with_faults(before.clone()));
     let report = inspect(&shared, &run_of).unwrap();
     assert!(before.act.lock().is_none(), "nothing was deleted");
     assert!(report.missing.is_empty());

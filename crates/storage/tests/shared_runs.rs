@@ -47,7 +47,7 @@ fn primary(disk: &MemoryDisk, bucket: &MemoryBucket) -> Server {
     let requests = Arc::new(Requests::default());
     let options = ClusterOptions {
         cache_bytes: CACHE_BYTES,
-        ..cluster_options(&bucket.with_weather(requests.clone()))
+        ..cluster_options(&bucket.with_faults(requests.clone()))
     };
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let replica = Replica::open(shared, StorageOptions::default(), options).unwrap();

@@ -125,7 +125,7 @@ fn new_primary_knows_the_other_servers_from_the_first_moment() {
     wait_durable(&first, append(&first, "record"));
     let _third = open(&bucket, "three:3");
     let faults = Arc::new(AnnouncementsFail(AtomicBool::new(false)));
-    let mut second = open(&bucket.with_weather(faults.clone()), "two:2");
+    let mut second = open(&bucket.with_faults(faults.clone()), "two:2");
     while second.follow(&mut ()).unwrap() == FollowOutcome::Advanced {}
     let changes = second.storage().member_changes();
     assert_eq!(changes, 1);
@@ -166,7 +166,7 @@ fn fenced_primary_refuses_writes_and_rolls_back() {
         }
     }
     let network = Arc::new(Network(AtomicBool::new(false)));
-    let old = primary(replica(&disk, &bucket.with_weather(network.clone())));
+    let old = primary(replica(&disk, &bucket.with_faults(network.clone())));
     network.0.store(true, Ordering::Relaxed);
     let lost = append(&old, "the local log has this");
     append(&old, "and this");
@@ -236,7 +236,7 @@ fn unsent_records_of_the_only_server_are_uploaded_after_a_restart() {
     }
     let bucket = MemoryBucket::new();
     let disk = MemoryDisk::new();
-    let lonely = primary(replica(&disk, &bucket.with_weather(Arc::new(Down))));
+    let lonely = primary(replica(&disk, &bucket.with_faults(Arc::new(Down))));
     append(&lonely, "not uploaded");
     lonely.log.sync(lonely.log.written()).unwrap();
     drop(lonely);

@@ -33,7 +33,7 @@ pub const TOP: Subcommand = Subcommand {
 };
 
 /// The maximum time to wait for a key before reports are handled.
-const POLL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     let Some(options) = parse(arguments)? else {
@@ -89,7 +89,7 @@ fn show(terminal: &mut DefaultTerminal, state: &mut State, sampler: &Sampler) ->
             terminal.draw(|frame| view::draw(frame, state))?;
             is_changed = false;
         }
-        if !event::poll(POLL)? {
+        if !event::poll(POLL_INTERVAL)? {
             continue;
         }
         is_changed = true;

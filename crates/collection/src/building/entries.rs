@@ -25,7 +25,7 @@ const BYTES_PER_CHECK: usize = 1 << 20;
 pub(super) trait EntryTarget: Sync {
     fn indexes(&self) -> &[Arc<Index>];
     fn reader(&self) -> &Reader;
-    /// Fails if the work shall stop.
+    /// Fails if the work must stop.
     fn check(&self) -> Result<(), Error>;
     /// Adds documents that were read to the progress.
     fn record_documents(&self, count: u64);
@@ -73,7 +73,7 @@ impl CollectedEntries {
     }
 
     /// Sorts the entries and writes a section for each index that has some. `check` fails if the
-    /// work shall stop.
+    /// work must stop.
     pub fn write_sections(
         &mut self,
         core: &Core,

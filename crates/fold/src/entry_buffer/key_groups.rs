@@ -168,10 +168,10 @@ mod tests {
     /// descending ids.
     fn buffer(entries: u64, keys: u64, ids_fall: bool) -> EntryBuffer {
         let word = |number: u64| number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % keys;
-        pile_of(entries, word, ids_fall)
+        buffer_of_words(entries, word, ids_fall)
     }
 
-    fn pile_of(entries: u64, word: impl Fn(u64) -> u64, ids_fall: bool) -> EntryBuffer {
+    fn buffer_of_words(entries: u64, word: impl Fn(u64) -> u64, ids_fall: bool) -> EntryBuffer {
         let mut builder = EntryBufferBuilder::new(Position::ZERO, entries as usize);
         for number in 0..entries {
             let word = word(number);
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn entries_of_many_keys_are_grouped_if_most_keys_repeat() {
         let entries = 16 * ENTRIES_MIN as u64;
-        let random_keys = |keys| pile_of(entries, |number| mix(number) % keys, false);
+        let random_keys = |keys| buffer_of_words(entries, |number| mix(number) % keys, false);
         assert!(numbers_in_order(&random_keys(entries / 3)).is_some());
         assert!(numbers_in_order(&random_keys(entries * 4)).is_none());
     }

@@ -2,7 +2,7 @@
 //! (<https://www.mongodb.com/docs/search/indexes/index-definitions/>).
 //!
 //! Errors name the path within the definition. Code 9: the definition is malformed. Code 2: a value
-//! is not one of those that there are. Code 238: it is one that Windrow does not support.
+//! is unknown. Code 238: Windrow does not support the value.
 
 mod analyzers;
 mod field_types;
@@ -22,7 +22,7 @@ use super::mapping::{DocumentMapping, FieldMapping, StoredSource, StringMapping,
 
 /// MongoDB's `NotImplemented`.
 const NOT_IMPLEMENTED: i32 = 238;
-/// MongoDB's `InvalidNamespace`-like limit for names: bytes.
+/// The maximum length of a name in bytes.
 const NAME_BYTES_MAX: usize = 256;
 /// Levels of `document` in a definition. The parser calls itself for each.
 const DEPTH_MAX: usize = 100;
@@ -72,7 +72,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the parser knows of a definition beside the part at which it is.
+/// The parts of a definition that all fields share.
 struct Parser {
     /// The custom analyzers.
     analyzers: Analyzers,

@@ -332,7 +332,7 @@ mod tests {
     use crate::expression::Scope;
     use windrow_interrupt::Interrupted;
 
-    use crate::interrupt::{UNITS_PER_INTERRUPT, count_work, with_interrupt};
+    use crate::interrupt::{UNITS_PER_CHECK, count_work, with_interrupt};
     use crate::reshape::Reshape;
 
     #[track_caller]
@@ -355,8 +355,8 @@ mod tests {
         let parsed = Filter::parse(filter.as_document()).unwrap();
         let pushdown = || parsed.pushdown(filter.as_document(), &|path| project.lineage(path));
         // The first call resets the count, so that the next unit of work calls the interrupt.
-        count_work(UNITS_PER_INTERRUPT).unwrap();
-        count_work(UNITS_PER_INTERRUPT - 1).unwrap();
+        count_work(UNITS_PER_CHECK).unwrap();
+        count_work(UNITS_PER_CHECK - 1).unwrap();
         let reason = || Interrupted::with_code(50, "time is over");
         let stopped = with_interrupt(Arc::new(move || Err(reason())), pushdown);
         assert_eq!(stopped, Err(reason().into()));

@@ -15,7 +15,7 @@ use super::stage::{
     not_first,
 };
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, DocumentsAhead, Operator, ReadCounters, counted};
+use crate::operators::{BoxOperator, Counters, PrefetchedDocuments, Operator, ReadCounters, counted};
 use crate::row::Row;
 use crate::search::{DetailsWriter, OpenSearch, Search, SortedHit, SynonymReader, TotalCount};
 use crate::source::{RecordId, Source};
@@ -166,7 +166,7 @@ struct SearchResults {
     /// The number of next rows that no later stage reads.
     unread: u64,
     found: VecDeque<SortedHit>,
-    documents: DocumentsAhead,
+    documents: PrefetchedDocuments,
     /// The sort key of the last record found.
     last: Option<Vec<u8>>,
     together: usize,
@@ -196,7 +196,7 @@ impl SearchResults {
             limit: stage.needed.limit,
             unread: stage.needed.unread,
             found: VecDeque::new(),
-            documents: DocumentsAhead::default(),
+            documents: PrefetchedDocuments::default(),
             last: None,
             together: 0,
             is_over: false,

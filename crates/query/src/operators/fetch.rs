@@ -8,7 +8,7 @@ use windrow_document::{Document, Value};
 use windrow_interrupt::Interrupt;
 use windrow_mql::filter::Filter;
 
-use super::documents_ahead::{DocumentsAhead, TOGETHER_MAX};
+use super::document_prefetch::{PrefetchedDocuments, TOGETHER_MAX};
 use super::operator::{BoxOperator, Counters, Operator, Part, counted, parts_over};
 use crate::Error;
 use crate::row::{Content, Pace, Row};
@@ -22,7 +22,7 @@ pub(super) struct Fetch {
     input: BoxOperator,
     /// The next rows of the input.
     waiting: VecDeque<Row>,
-    documents: DocumentsAhead,
+    documents: PrefetchedDocuments,
     /// The number of rows that are read ahead next.
     together: u64,
     /// The number of rows that the result needs at most.
@@ -38,7 +38,7 @@ impl Fetch {
             filter,
             input,
             waiting: VecDeque::new(),
-            documents: DocumentsAhead::default(),
+            documents: PrefetchedDocuments::default(),
             together: 1,
             wanted: u64::MAX,
             counters: Counters::default(),

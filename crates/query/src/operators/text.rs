@@ -14,7 +14,7 @@ use windrow_search::{
 };
 use windrow_text::{Language, Matcher};
 
-use super::documents_ahead::DocumentsAhead;
+use super::document_prefetch::PrefetchedDocuments;
 use super::operator::{BoxOperator, Counters, Operator, counted};
 use super::tasks::run_tasks;
 use crate::Error;
@@ -364,7 +364,7 @@ impl CandidateCheck<'_> {
     ) -> Result<Checked, Error> {
         let mut matcher = Matcher::new(&self.scan.query);
         let (mut checked, mut pace) = (Checked::default(), Pace::default());
-        let mut documents = DocumentsAhead::default();
+        let mut documents = PrefetchedDocuments::default();
         for (number, candidate) in candidates.iter().enumerate() {
             let next = candidates.iter().skip(number).map(|record| record.id);
             let Some(bytes) = documents.next(self.source, next)? else {

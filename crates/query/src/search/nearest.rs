@@ -25,7 +25,7 @@ pub(super) fn best_of_near(
 ) -> Result<Best, CompileError<Error>> {
     let mut radius = FIRST_RADIUS_METERS;
     loop {
-        let mut node = open_lists(query, &source.within(radius), Scores::Wanted, interrupt)?;
+        let mut node = open_lists(query, &source.within(radius), Scores::Computed, interrupt)?;
         let best = best(&mut node, options, interrupt)?;
         // A record outside of the circle may have the same score as one at its edge.
         let is_inside = |score: f64| score > nearness.score(radius);

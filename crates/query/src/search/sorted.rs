@@ -40,7 +40,7 @@ impl OpenSearch {
         after: Option<&[u8]>,
         interrupt: &dyn Interrupt,
     ) -> Result<Page, Error> {
-        let (matched, mut read) = self.run(interrupt, Scores::Unwanted, |node| {
+        let (matched, mut read) = self.run(interrupt, Scores::Omitted, |node| {
             let postings = node.postings();
             Ok((collect(node, interrupt)?, postings))
         })?;
@@ -77,7 +77,7 @@ impl OpenSearch {
         interrupt: &dyn Interrupt,
     ) -> Result<Page, Error> {
         let (mut outcome, mut pace) = (Ok(()), Pace::default());
-        let postings_read = self.run(interrupt, Scores::Wanted, |node| {
+        let postings_read = self.run(interrupt, Scores::Computed, |node| {
             let postings = node.postings();
             all(node, interrupt, |hit| {
                 if outcome.is_ok() {
@@ -119,7 +119,7 @@ impl OpenSearch {
         // Lists can only be read forward.
         let mut in_order: Vec<&mut SortedHit> = hits.iter_mut().collect();
         in_order.sort_unstable_by_key(|sorted| sorted.hit.id);
-        self.run(interrupt, Scores::Wanted, |node| {
+        self.run(interrupt, Scores::Computed, |node| {
             for sorted in in_order {
                 if node.seek(sorted.hit.id) == sorted.hit.id {
                     sorted.hit.score = node.score();

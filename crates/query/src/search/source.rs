@@ -385,7 +385,7 @@ impl Ids for RecordIds {
     }
 }
 
-/// The records of a term with at most so many entries are read while the terms are.
+/// The maximum number of entries of a term whose records are read together with the terms.
 const FEW_RECORDS: u64 = 16;
 
 /// The distinct terms of a field: the keys of the index that begin with the field. Some of them may

@@ -25,7 +25,7 @@ use crate::text::term_lists::TermLists;
 #[derive(Clone, Debug, PartialEq)]
 pub struct SuggestRequest {
     words: Vec<String>,
-    /// The only one of the words is a text.
+    /// `true` if `query` is one string, which the analyzer splits.
     is_text: bool,
     path: String,
     options: SuggestOptions,

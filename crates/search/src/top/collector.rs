@@ -111,7 +111,7 @@ impl Collector {
         }
     }
 
-    /// Returns the hits of a query that has so many postings.
+    /// Returns the hits of a query whose lists have `postings` postings.
     pub fn into_best(self, postings: u64, postings_read: u64) -> Best {
         let ties = self.ties;
         let ranks = self.best.into_sorted_vec().into_iter();

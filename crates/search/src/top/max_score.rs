@@ -25,13 +25,13 @@ use crate::sums::{Sums, sum_slack};
 
 /// With more lists than this, their bounds are not looked at: all records are scored.
 const LISTS_WITH_BOUNDS_MAX: usize = 64;
-/// The bounds of an optional list's blocks are read if it has at most so many times the records of
-/// the rarest essential list. Otherwise the bound of the whole list is used.
+/// The bounds of an optional list's blocks are read if it has at most this many times the
+/// records of the rarest essential list. Otherwise the bound of the whole list is used.
 const BLOCKS_READ_MAX: u64 = 8;
-/// A window has at least so many ids for each list.
+/// The minimum number of ids of a window for each list.
 const IDS_PER_LIST: u64 = 32;
-/// So many ids of a window without an end are read before it is decided again which lists are
-/// essential.
+/// The number of ids of a window without an end that are read before the essential lists are chosen
+/// again.
 const IDS_READ_MAX: u64 = 16 * WINDOW_IDS;
 /// The number of scores in the table of a window.
 const TABLE_SCORES: usize = 32_768;

@@ -107,7 +107,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             ),
         };
     };
-    let _exclusion = context.exclude(&collection)?;
+    let _ddl_guard = context.exclude(&collection)?;
     let changes = CollModRequest::parse(request, &namespace)?;
     if changes.names(EXPIRES) && !collection.is_clustered() {
         return Err(clustered::unsupported_expiry());

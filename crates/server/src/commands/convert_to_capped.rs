@@ -35,7 +35,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         return Err(CommandError::new(ErrorCode::IllegalOperation, message));
     }
     check_capping(&collection)?;
-    let _exclusion = context.exclude(&collection)?;
+    let _ddl_guard = context.exclude(&collection)?;
     collection
         .cap_to(bytes, context.operation)
         .or_command_error()?;

@@ -43,7 +43,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let Some(collection) = found else {
             return drop_view(context, &namespace);
         };
-        let _exclusion = context.exclude(&collection)?;
+        let _ddl_guard = context.exclude(&collection)?;
         let indexes = collection.index_count();
         // The collection may have been renamed or dropped since. Then the name is looked up again.
         let dropped = engine.drop_found(&collection, &namespace);

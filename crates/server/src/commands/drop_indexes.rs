@@ -39,7 +39,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         Some(collection) => collection,
         None => views::collection(context, &namespace, missing)?,
     };
-    let _exclusion = context.exclude(&collection)?;
+    let _ddl_guard = context.exclude(&collection)?;
     let before = collection.index_count() as i32;
     let selector = request.get("index");
     // All names are resolved before the first index is dropped.

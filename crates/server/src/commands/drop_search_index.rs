@@ -30,7 +30,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let named = SearchIndexSelector::parse(&Arguments::new(request))?;
     let missing = || format!("Collection '{namespace}' does not exist.");
     let collection = views::collection(context, &namespace, missing)?;
-    let _exclusion = context.exclude(&collection)?;
+    let _ddl_guard = context.exclude(&collection)?;
     let found = named.find(&collection)?;
     search_indexes::drop_all(&collection, &found)?;
     let name = |index: &Arc<Index>| search_definition(index).map(|one| one.name.clone());

@@ -93,7 +93,7 @@ impl RenameRequest {
             check_renaming(from.as_deref(), to.as_deref())?;
             let drop_target = self.drop_target.check(context, source, target)?;
             let exclusions = from.iter().chain(&to).map(|it| context.exclude(it));
-            let _exclusions = exclusions.collect::<Result<Vec<_>, CommandError>>()?;
+            let _ddl_guards = exclusions.collect::<Result<Vec<_>, CommandError>>()?;
             let renaming = Renaming {
                 drop_target,
                 stay_temporary: self.stay_temporary,

@@ -11,9 +11,9 @@ use windrow_storage::{
 use super::{Cluster, StoreMutation};
 use crate::clock;
 
-/// Calls are nested at most so deep.
+/// The maximum depth of nested calls.
 const DEPTH_MAX: usize = 3;
-/// A call is tried so many times.
+/// The number of attempts of a call.
 const ATTEMPTS: u32 = 40;
 
 /// The calls of a server from its start until its crash.
@@ -117,7 +117,7 @@ pub(super) fn bucket(
     calls: Arc<Calls>,
     mutation: StoreMutation,
 ) -> Arc<dyn Bucket> {
-    let inner = memory.with_weather(calls.clone());
+    let inner = memory.with_faults(calls.clone());
     match mutation {
         StoreMutation::None => Arc::new(inner),
         _ => Arc::new(BrokenBucket {

@@ -60,14 +60,14 @@ impl Content {
     }
 }
 
-/// So many calls later, a late call has its effect, or after the late ones before it.
+/// The number of further calls after which a late call has its effect.
 const LATE_CALLS: u32 = 60;
 
 /// An object store in memory. Clones share the objects.
 #[derive(Clone, Default)]
 pub struct MemoryBucket {
     content: Arc<Mutex<Content>>,
-    weather: Option<Arc<dyn RequestFaults>>,
+    faults: Option<Arc<dyn RequestFaults>>,
 }
 
 impl MemoryBucket {
@@ -76,11 +76,11 @@ impl MemoryBucket {
         Self::default()
     }
 
-    /// Returns the same objects for a caller whose calls fail as `weather` says.
-    pub fn with_weather(&self, weather: Arc<dyn RequestFaults>) -> Self {
+    /// Returns the same objects for a caller whose calls fail as `faults` says.
+    pub fn with_faults(&self, faults: Arc<dyn RequestFaults>) -> Self {
         Self {
             content: self.content.clone(),
-            weather: Some(weather),
+            faults: Some(faults),
         }
     }
 
@@ -98,8 +98,8 @@ impl MemoryBucket {
         name: &str,
         effect: impl FnOnce(&mut Objects) -> T + Send + 'static,
     ) -> Result<T, StorageError> {
-        let outcome = match &self.weather {
-            Some(weather) => weather.outcome(operation, name),
+        let outcome = match &self.faults {
+            Some(faults) => faults.outcome(operation, name),
             None => Outcome::Done,
         };
         let lost = |what: &str| StorageError::Unavailable {

@@ -42,7 +42,7 @@ struct Scan {
 }
 
 impl Scans {
-    /// Returns the number of chunks that a request for the missing chunk `first` shall read.
+    /// Returns the number of chunks that a request for the missing chunk `first` reads.
     fn begin(&self, first: u64) -> u64 {
         let mut scans = self.0.lock();
         let place = scans.iter().position(|scan| scan.next == first);

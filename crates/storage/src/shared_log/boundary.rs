@@ -19,7 +19,7 @@ const FOLDER: &str = "boundary";
 const MAGIC: &[u8; 8] = b"WRbnd-01";
 const BYTES: usize = 56;
 /// The number of old boundaries that are kept.
-const KEPT: u64 = 64;
+const OLD_BOUNDARIES_MAX: u64 = 64;
 
 /// The content of a boundary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -159,7 +159,7 @@ pub(crate) fn advance(bucket: &dyn Bucket, to: Boundary) -> Result<Boundary, Sto
             Creation::Exists => continue,
             Creation::Created => {}
         }
-        for old in (1..=index.saturating_sub(KEPT)).rev().take(4) {
+        for old in (1..=index.saturating_sub(OLD_BOUNDARIES_MAX)).rev().take(4) {
             bucket.delete(&name(old))?;
         }
         return Ok(next);
@@ -207,7 +207,7 @@ mod tests {
         let (index, boundary) = newest(&bucket).unwrap();
         assert_eq!((index, boundary.collected), (190, 199));
         let kept = bucket.list(FOLDER, "").unwrap().len() as u64;
-        assert!((KEPT..=KEPT + 2).contains(&kept), "{kept}");
+        assert!((OLD_BOUNDARIES_MAX..=OLD_BOUNDARIES_MAX + 2).contains(&kept), "{kept}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::uploader::{ClusterOptions, Uploads};
 use crate::bucket::retry;
 use crate::error::StorageError;
 
-/// So many requests are made at once.
+/// The number of concurrent requests.
 const REQUESTS: usize = 16;
 
 /// Reads the log objects from a number on, in order, until there is no further one.

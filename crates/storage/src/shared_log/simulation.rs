@@ -431,7 +431,7 @@ fn simulate(seed: u64, mutation: Mutation) -> Result<(u32, u32), String> {
     let objects = MemoryBucket::new();
     let model = Arc::new(Mutex::new(Model::default()));
     let server = |index: usize| Server {
-        bucket: Arc::new(objects.with_weather(Arc::new(ServerWeather {
+        bucket: Arc::new(objects.with_faults(Arc::new(ServerWeather {
             scheduler: scheduler.clone(),
             server: index,
         }))),

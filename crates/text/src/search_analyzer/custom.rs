@@ -32,7 +32,8 @@ use filtered_text::FilteredText;
 use filters::Chain;
 use word::Word;
 
-/// A text has at most so many tokens; the others are left out. Grams of a long text could be too many.
+/// The maximum number of tokens of a text. The others are left out: the grams of a long text could
+/// be too many.
 const TOKENS_MAX: u32 = 20_000_000;
 
 /// An analyzer that a client defined. Cheap to clone.

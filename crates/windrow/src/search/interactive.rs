@@ -30,7 +30,7 @@ use state::{Effect, State};
 use worker::Worker;
 
 /// The maximum time to wait for a key before replies of the worker are handled.
-const POLL: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Runs the interface until the user leaves it.
 pub fn interact(reader: QueryReader, searcher: Searcher, options: &Options) -> Result<(), Failure> {
@@ -65,7 +65,7 @@ fn run(terminal: &mut DefaultTerminal, state: &mut State, worker: &Worker) -> io
             terminal.draw(|frame| view::draw(frame, state))?;
             is_changed = false;
         }
-        if !event::poll(POLL)? {
+        if !event::poll(POLL_INTERVAL)? {
             continue;
         }
         is_changed = true;

@@ -165,7 +165,7 @@ struct PartialPhrase {
 }
 
 impl PartialPhrase {
-    /// Returns the phrase with more terms, after a gap of so many positions.
+    /// Returns the phrase with more terms, after a gap of `gap` positions.
     fn with(&self, gap: u32, terms: &Terms) -> PartialPhrase {
         let mut longer = self.clone();
         longer.next += gap;

@@ -12,7 +12,7 @@ use super::IndexSource;
 use crate::Error;
 use crate::bounds::interval::after;
 use crate::key_range::KeyRange;
-use crate::operators::DocumentsAhead;
+use crate::operators::PrefetchedDocuments;
 use crate::source::RecordId;
 
 /// The records with a point in an area.
@@ -150,7 +150,7 @@ impl IndexSource<'_> {
             ids.push(RecordId(cursor.id()));
             cursor.next();
         }
-        let mut documents = DocumentsAhead::default();
+        let mut documents = PrefetchedDocuments::default();
         let mut rest = ids.as_slice();
         while let Some((id, behind)) = rest.split_first() {
             self.interrupt.check()?;

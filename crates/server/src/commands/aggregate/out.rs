@@ -116,7 +116,7 @@ impl<'t> OutCollection<'t> {
         let (engine, temporary) = (&self.target.engine, self.collection.namespace());
         let replaced = engine.collection(&self.target.namespace);
         let exclusion = replaced.as_ref().map(|it| it.exclude(operation));
-        let _exclusion = exclusion.transpose().or_command_error()?;
+        let _ddl_guard = exclusion.transpose().or_command_error()?;
         let trail = self.target.trail.clone();
         let creation = Creation::begin(trail, engine, &self.target.namespace);
         engine

@@ -159,7 +159,7 @@ impl IndexChange {
         reply: &mut DocumentBuf,
     ) -> Result<(), CommandError> {
         if self.unique && !self.is("unique") {
-            self.check_doubles(collection, operation)?;
+            self.check_duplicate_keys(collection, operation)?;
         }
         if !self.dry_run {
             self.add_to_reply(reply);
@@ -224,7 +224,7 @@ impl IndexChange {
         given.filter(|(name, new)| *new != self.is(name))
     }
 
-    fn check_doubles(
+    fn check_duplicate_keys(
         &self,
         collection: &Collection,
         operation: &Operation,

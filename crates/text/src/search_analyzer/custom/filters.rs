@@ -35,7 +35,7 @@ pub enum TokenFilter {
     Reverse,
     /// `englishPossessive`: without `'s` at the end.
     WithoutPossessive,
-    /// `length`: only tokens with so many characters.
+    /// `length`: only tokens whose number of characters is within limits.
     Length {
         /// The least number.
         min: usize,

@@ -12,9 +12,9 @@ pub(crate) const TOGETHER_MAX: usize = 64;
 
 /// The documents of the next records, in order. `None`: the record was deleted.
 #[derive(Default)]
-pub(crate) struct DocumentsAhead(VecDeque<Option<Bytes>>);
+pub(crate) struct PrefetchedDocuments(VecDeque<Option<Bytes>>);
 
-impl DocumentsAhead {
+impl PrefetchedDocuments {
     /// Returns the document of the first of `ids`, which are the next records. Documents of the
     /// others are read with it.
     pub fn next(
