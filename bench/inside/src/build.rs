@@ -1,6 +1,7 @@
-//! What happens inside a text index's build, on the bodies on standard input, one a line: how long each
-//! phase takes, where the time goes (a flame graph), and how long terms take in other maps than the one
-//! that is used. Arguments: a folder for data, the flame graph's path. Prints a name and a number a line.
+//! What happens inside a text index's build, on the bodies on standard input, one a line: how long
+//! each phase takes, where the time goes (a flame graph), and how long terms take in other maps
+//! than the one that is used. Arguments: a folder for data, the flame graph's path. Prints a name
+//! and a number a line.
 
 mod load;
 mod maps;

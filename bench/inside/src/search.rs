@@ -1,8 +1,9 @@
-//! The times of `$search` within one process: W7's queries on the layer below the server's commands,
-//! without messages and sockets. The documents are the bodies on standard input, one a line.
+//! The times of `$search` within one process: W7's queries on the layer below the server's
+//! commands, without messages and sockets. The documents are the bodies on standard input, one a
+//! line.
 //!
-//! Arguments: a folder for data, bytes of memory, the file of the queries (lines `KIND WORD [WORD]`),
-//! seconds of a round. Prints `mean.KIND.TASK` and `median.KIND.TASK` in microseconds and
+//! Arguments: a folder for data, bytes of memory, the file of the queries (lines `KIND WORD
+//! [WORD]`), seconds of a round. Prints `mean.KIND.TASK` and `median.KIND.TASK` in microseconds and
 //! `count.KIND.N`, as `bench/rivals/tantivy/src/search` does.
 
 mod load;

@@ -109,8 +109,8 @@ fn wait_for_folds(core: &Core) -> Result<bool, Error> {
 }
 
 /// Delays a writer if background work exceeds its limit: for a pause, or at a large excess until it
-/// falls. `work` signals the background work, which signals `progress`. Returns `true` if the writer
-/// was delayed.
+/// falls. `work` signals the background work, which signals `progress`. Returns `true` if the
+/// writer was delayed.
 fn wait_while_behind(
     core: &Core,
     current_excess: &dyn Fn() -> f64,

@@ -364,32 +364,6 @@ impl Engine {
     }
 
     /// Begins a transaction at the newest position.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use windrow_collection::{Engine, EngineOptions, Error, InsertOrder, Namespace};
-    /// # use windrow_storage::MemoryDisk;
-    /// use windrow_collection::{Direction, Origin, WriteOptions};
-    /// use windrow_document::doc;
-    ///
-    /// # let options = EngineOptions::with_memory(64 << 20);
-    /// # let engine = Engine::open(Arc::new(MemoryDisk::new()), options)?;
-    /// let birds = engine.collection_or_create(&Namespace::new("zoo", "birds")?)?;
-    /// let transaction = engine.begin(Origin::default());
-    /// let options = WriteOptions {
-    ///     transaction: Some(&transaction),
-    ///     ..WriteOptions::default()
-    /// };
-    /// transaction.collection(&birds.namespace())?.expect("it exists");
-    /// let heron = doc! { "_id": 1 }.into_bytes();
-    /// birds.insert_with(heron.into(), InsertOrder::Ordered, &options)?;
-    ///
-    /// // Other readers see the document after the commit.
-    /// assert!(!birds.reader()?.records(Direction::Forward).next()?);
-    /// transaction.commit()?;
-    /// assert!(birds.reader()?.records(Direction::Forward).next()?);
-    /// # Ok::<(), Error>(())
-    /// ```
     pub fn begin(&self, origin: Origin) -> Transaction {
         let snapshot = self.core.snapshot(SnapshotLifetime::Limited);
         Transaction::begin(&self.collections, origin, snapshot, None)

@@ -161,13 +161,13 @@ impl Follower {
         self.replica.is_without_primary()
     }
 
-    /// Tries to become the primary. To be called at the end of the log. `check` decides whether this
-    /// server may be the primary, after it has taken over the log and before the first write.
+    /// Tries to become the primary. To be called at the end of the log. `check` decides whether
+    /// this server may be the primary, after it has taken over the log and before the first write.
     ///
     /// # Errors
-    /// Fails if the object store fails for longer than the retry policy of the replica, with `Fenced`
-    /// if another server has taken over the log since, and with the error of `check`. The database
-    /// has to be opened again.
+    /// Fails if the object store fails for longer than the retry policy of the replica, with
+    /// `Fenced` if another server has taken over the log since, and with the error of `check`. The
+    /// database has to be opened again.
     pub fn take_over(
         self,
         check: impl FnOnce() -> Result<(), StorageError>,

@@ -385,8 +385,8 @@ impl Reader {
         self.0.indexes.get(..self.0.ordinary).unwrap_or_default()
     }
 
-    /// Returns the search index with this name. While the index is being updated, this is the newest
-    /// version that is ready.
+    /// Returns the search index with this name. While the index is being updated, this is the
+    /// newest version that is ready.
     pub fn search_index(&self, name: &str) -> Option<SearchIndex> {
         let numbered = self.0.indexes.iter().enumerate().skip(self.0.ordinary);
         let versions = numbered.filter_map(|(number, index)| {

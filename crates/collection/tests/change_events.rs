@@ -138,7 +138,11 @@ fn replaying_the_events_gives_the_collection() {
 
     let engine = open(&disk);
     let mut events = engine.events_since(start, |_| true).unwrap();
-    assert_eq!(drain(&mut events), received, "the same again after a restart");
+    assert_eq!(
+        drain(&mut events),
+        received,
+        "the same again after a restart"
+    );
     let last = received.last().unwrap().time;
     let mut events = engine.events_since(last, |_| true).unwrap();
     assert_eq!(drain(&mut events), received[received.len() - 1..]);

@@ -227,7 +227,12 @@ fn the_records_of_a_clustered_collection() {
 
 /// Two documents share a key of an index that was made unique without a check, or prepared for it.
 /// A rebuild does not help, and the index has no other errors.
-fn check_duplicate_keys(options: DocumentBuf, becomes: &str, keys: [i32; 2], expected: Option<&str>) {
+fn check_duplicate_keys(
+    options: DocumentBuf,
+    becomes: &str,
+    keys: [i32; 2],
+    expected: Option<&str>,
+) {
     let disk = folder(doc! {});
     let mut specification = doc! { "key": { "c": 1 }, "name": "c_1" };
     options

@@ -2,8 +2,8 @@
 //! those can be used:
 //! <https://www.recoll.org/usermanual/webhelp/docs/RCL.PROGRAM.FILTERS.html>
 //!
-//! A message is a sequence of elements and an empty line. An element is a name, a colon, the length of
-//! its value in bytes, a line feed, and the value:
+//! A message is a sequence of elements and an empty line. An element is a name, a colon, the length
+//! of its value in bytes, a line feed, and the value:
 //!
 //! ```text
 //! request                       answer
@@ -15,8 +15,8 @@
 //!                               ⏎
 //! ```
 //!
-//! The value of the last element is followed by the line feed that ends the message. A request with an
-//! empty `filename` asks for the next document of the file. The elements of an answer:
+//! The value of the last element is followed by the line feed that ends the message. A request with
+//! an empty `filename` asks for the next document of the file. The elements of an answer:
 //!
 //! | name | meaning |
 //! |---|---|
@@ -30,8 +30,8 @@
 //! | `Fileerror` | the file could not be read |
 //! | others | properties: `title`, `author`, `keywords`, `abstract` |
 //!
-//! In place of an element, a line `RECFILTERROR HELPERNOTFOUND program` says that the converter needs a
-//! program that is not installed.
+//! In place of an element, a line `RECFILTERROR HELPERNOTFOUND program` says that the converter
+//! needs a program that is not installed.
 
 use windrow_extract::ConvertedDocument;
 

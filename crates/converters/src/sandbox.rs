@@ -11,8 +11,8 @@
 //! - *Resource limits*: memory, processor time, file size, number of open files and processes.
 //! - *Process group*: all its processes are killed at the deadline.
 //!
-//! If the worker is killed, the kernel kills the converter. Processes that the converter has started
-//! remain until they reach their own limits.
+//! If the worker is killed, the kernel kills the converter. Processes that the converter has
+//! started remain until they reach their own limits.
 
 use std::ffi::OsString;
 use std::fmt;

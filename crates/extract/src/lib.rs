@@ -1,9 +1,9 @@
 //! Text extraction from untrusted files.
 //!
-//! [`formats()`] lists the readable formats: plain text in any encoding, Markdown, HTML, source code,
-//! mail (`.eml`, mbox and Outlook), PDF, Office, OpenDocument and iWork documents, RTF, books (EPUB and
-//! FictionBook), tables (CSV), and compressed files, archives (tar, zip, 7z, RAR, ar, cpio), disk images
-//! and packages (Debian, RPM) that contain any of them.
+//! [`formats()`] lists the readable formats: plain text in any encoding, Markdown, HTML, source
+//! code, mail (`.eml`, mbox and Outlook), PDF, Office, OpenDocument and iWork documents, RTF, books
+//! (EPUB and FictionBook), tables (CSV), and compressed files, archives (tar, zip, 7z, RAR, ar,
+//! cpio), disk images and packages (Debian, RPM) that contain any of them.
 //!
 //! The crate neither walks folders nor stores documents. It does not handle failures of its parsers
 //! that a process cannot catch: endless loops, stack overflows and huge allocations. Call

@@ -65,8 +65,8 @@ pub struct DocumentMetadata {
     pub cc: Vec<String>,
     /// The subject of a mail, PDF or Office document.
     pub subject: Option<String>,
-    /// The date of a mail or book, or the creation date of a PDF or Office document, in milliseconds
-    /// since 1970-01-01 UTC.
+    /// The date of a mail or book, or the creation date of a PDF or Office document, in
+    /// milliseconds since 1970-01-01 UTC.
     pub date_ms: Option<i64>,
     /// The author of an HTML page, PDF, Office document or book. Several are separated by commas.
     pub author: Option<String>,

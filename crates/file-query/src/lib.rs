@@ -16,8 +16,8 @@
 //! field   = name (":" | "=" | "<" | "<=" | ">" | ">=") (value { "," value } | phrase | "(" query ")")
 //! ```
 //!
-//! `@name` stands for a saved query, see [`expand_saved_queries`]. The table of names is in [`Field`]. Sources: the manual of Recoll (query language), whose habits the
-//! language keeps.
+//! `@name` stands for a saved query, see [`expand_saved_queries`]. The table of names is in
+//! [`Field`]. Sources: the manual of Recoll (query language), whose habits the language keeps.
 //!
 //! ```
 //! use windrow_file_query::{Query, QueryContext};

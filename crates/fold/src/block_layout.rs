@@ -113,8 +113,8 @@ impl<'a> BlockLayout<'a> {
         Some(low)
     }
 
-    /// Returns `true` if the first entry of an interval is behind the entry key. `None` if the block
-    /// is damaged.
+    /// Returns `true` if the first entry of an interval is behind the entry key. `None` if the
+    /// block is damaged.
     fn begins_after(&self, interval: usize, key: &[u8], id: RecordId) -> Option<bool> {
         Some(first_of(self.interval(interval)?)? > EntryKey::new(key, id))
     }

@@ -388,7 +388,10 @@ mod tests {
     fn later_cursors_start_behind_tombstone_ranges() {
         let ranges = Arc::default();
         let forward = |snapshot| cursor(Direction::Forward, snapshot, &ranges);
-        assert_eq!(seek_result(forward(20), 1, 5), (Some((1, 5)), Some((2, 100))));
+        assert_eq!(
+            seek_result(forward(20), 1, 5),
+            (Some((1, 5)), Some((2, 100)))
+        );
         assert_eq!(seek_result(forward(20), 1, 5).0, Some((2, 100)));
         assert_eq!(seek_result(forward(90), 2, 7).0, Some((2, 100)));
         // Before the range, and at a snapshot at which it was not deleted yet.

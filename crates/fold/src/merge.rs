@@ -18,8 +18,8 @@ pub const SECTIONS_PER_TIER: usize = 8;
 /// The sizes of sections by which merges are chosen, in bytes before compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MergeSizes {
-    /// Smaller sections are of one tier. A merge rewrites all sections of a tier. If the lowest tier
-    /// were larger, every few folds would rewrite much.
+    /// Smaller sections are of one tier. A merge rewrites all sections of a tier. If the lowest
+    /// tier were larger, every few folds would rewrite much.
     pub tier_min: u64,
     /// Larger sections are merged only with those that they overlap. Rewriting documents only to
     /// have fewer sections costs more than a section does.
@@ -302,8 +302,8 @@ impl MergeInput {
 }
 
 impl MergeSizes {
-    /// Returns the range of sections to merge next, or `None`. `sections` are ordered by age, oldest
-    /// first.
+    /// Returns the range of sections to merge next, or `None`. `sections` are ordered by age,
+    /// oldest first.
     ///
     /// The sizes of tiers grow eightfold. Large neighbours that do not overlap are never merged,
     /// such as documents in order of insertion.

@@ -1,8 +1,8 @@
 //! The operators of MongoDB Search on shapes: `geoWithin`, `geoShape`, and `near` with a point.
 //!
-//! A search index stores a point under its leaf cell. The key alone tells whether the point is in an
-//! area and how far it is from another point, because a leaf cell is less than a centimetre wide.
-//! Other shapes are read from their documents.
+//! A search index stores a point under its leaf cell. The key alone tells whether the point is in
+//! an area and how far it is from another point, because a leaf cell is less than a centimetre
+//! wide. Other shapes are read from their documents.
 
 use std::fmt;
 

@@ -13,10 +13,10 @@
 //!                definition: {…}}}
 //! ```
 //!
-//! `analysis` is the [version of the analyzers](windrow_text::ANALYSIS_VERSION) that made the entries.
-//! Clients see the document `searchIndex` only. Names of other indexes cannot begin with `$search.`,
-//! so a search index and another index may have one name. An update builds an index with the next
-//! version, then removes the old one.
+//! `analysis` is the [version of the analyzers](windrow_text::ANALYSIS_VERSION) that made the
+//! entries. Clients see the document `searchIndex` only. Names of other indexes cannot begin with
+//! `$search.`, so a search index and another index may have one name. An update builds an index
+//! with the next version, then removes the old one.
 
 mod entries;
 mod geo;
@@ -117,8 +117,8 @@ impl SearchDefinition {
         }
     }
 
-    /// Returns `true` if the entries of a document may depend on this field. Its language decides its
-    /// stems, whether a mapping names the field or not.
+    /// Returns `true` if the entries of a document may depend on this field. Its language decides
+    /// its stems, whether a mapping names the field or not.
     pub(crate) fn reads(&self, name: &str) -> bool {
         name == LANGUAGE_FIELD || self.mappings.reads(name)
     }

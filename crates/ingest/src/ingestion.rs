@@ -87,8 +87,9 @@ pub enum IngestError {
 /// ```
 ///
 /// # Errors
-/// Fails if all folders are missing and nothing below them is stored, if a worker cannot be started,
-/// or if the store fails. What was stored before remains, and the next ingestion continues.
+/// Fails if all folders are missing and nothing below them is stored, if a worker cannot be
+/// started, or if the store fails. What was stored before remains, and the next ingestion
+/// continues.
 pub fn ingest(
     store: &dyn Store,
     folders: &[WalkRoot],

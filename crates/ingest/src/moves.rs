@@ -49,8 +49,8 @@ struct MovedBatches {
 }
 
 impl MovedBatches {
-    /// Reads the documents of a file. Stops when they have `bytes_max` bytes: the result then has at
-    /// least as many, and may lack documents.
+    /// Reads the documents of a file. Stops when they have `bytes_max` bytes: the result then has
+    /// at least as many, and may lack documents.
     fn read(
         store: &dyn Store,
         moved: &MovedFile<'_>,

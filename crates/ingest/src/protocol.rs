@@ -17,8 +17,8 @@
 //! ```
 //!
 //! A share is its index and the number of shares, see [`Share`]. The reply to F is any number of D,
-//! M, K and P, followed by T, U or E. The owner does not trust a worker, because a malicious file may
-//! control it: lengths are checked, and an invalid frame ends the worker.
+//! M, K and P, followed by T, U or E. The owner does not trust a worker, because a malicious file
+//! may control it: lengths are checked, and an invalid frame ends the worker.
 
 mod frame;
 

@@ -4,8 +4,8 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Tells the commands of a request to stop, by closing the connections on which they run. The server
-/// interrupts a command when its client disconnects.
+/// Tells the commands of a request to stop, by closing the connections on which they run. The
+/// server interrupts a command when its client disconnects.
 #[derive(Debug, Default)]
 pub struct RequestInterrupt {
     state: Mutex<State>,

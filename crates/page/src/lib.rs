@@ -24,13 +24,13 @@
 //! - `options`, `services`, `folder_services`: what the caller passes
 //! - `server`, `tls_stream`, `application`: from a socket to a handler
 //! - `route`, `request`, `response`, `body`, `form`, `error`: what handlers receive and return
-//! - `sections`: the pages; `shell`: their frame; `data_table`: tables; `collection_frame`: the frame
-//!   of the pages of a collection; `show`: formats values; `texts`: all texts; `assets`: scripts and
-//!   styles
+//! - `sections`: the pages; `shell`: their frame; `data_table`: tables; `collection_frame`: the
+//!   frame of the pages of a collection; `show`: formats values; `texts`: all texts; `assets`:
+//!   scripts and styles
 //! - `imports`: the progress of imports; `text_reader`: reads text in pieces
 //! - `live`: streams of events; `history`, `sampler`: statistics of the last hours
-//! - `literals`: documents in the syntax of mongosh; `document_tree`: renders documents; `namespace`:
-//!   names of collections in addresses
+//! - `literals`: documents in the syntax of mongosh; `document_tree`: renders documents;
+//!   `namespace`: names of collections in addresses
 //! - `database`, `reading_commands`, `connection`, `interrupt`: runs commands
 //! - `site`, `session`, `login`, `basic_login`, `login_delay`, `host`, `secret`: sessions, logins
 //!   and the checks of requests

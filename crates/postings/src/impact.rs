@@ -4,14 +4,15 @@
 //! field. An [`Impact`] is a frequency and a length. It bounds a posting if its frequency is not
 //! smaller and its length is not greater: the posting then has no greater score than the impact.
 //!
-//! A group has two impacts, and one of them bounds each posting. With a single impact, a short field
-//! with a low frequency and a long field with a high frequency would have the bound of a short field
-//! with a high frequency, which is much too high.
+//! A group has two impacts, and one of them bounds each posting. With a single impact, a short
+//! field with a low frequency and a long field with a high frequency would have the bound of a
+//! short field with a high frequency, which is much too high.
 
 /// A frequency and a length, in a byte each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Impact {
-    /// The frequency. 255 stands for all greater frequencies, too. 0 if the impact bounds no posting.
+    /// The frequency. 255 stands for all greater frequencies, too. 0 if the impact bounds no
+    /// posting.
     pub frequency: u8,
     /// The code of the length, see [`length_code`].
     pub length: u8,

@@ -83,8 +83,8 @@ impl<'a> Posting<'a> {
         })
     }
 
-    /// Returns the encoded numbers: the first position, then the differences. Ends early if they are
-    /// damaged.
+    /// Returns the encoded numbers: the first position, then the differences. Ends early if they
+    /// are damaged.
     pub fn position_steps(&self) -> impl Iterator<Item = u32> + use<'a> {
         let mut bytes = self.positions;
         std::iter::from_fn(move || varint::take(&mut bytes))

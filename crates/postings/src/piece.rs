@@ -141,8 +141,8 @@ impl PieceWriter {
         }
     }
 
-    /// Appends the piece. `positions_start` is the start of its positions, if it has any. The writer
-    /// is empty afterwards.
+    /// Appends the piece. `positions_start` is the start of its positions, if it has any. The
+    /// writer is empty afterwards.
     pub fn finish(&mut self, positions_start: Option<u32>, bytes: &mut Vec<u8>) {
         bytes.push(self.groups);
         bytes.extend_from_slice(&self.first_id.unwrap_or(0).to_le_bytes());
@@ -321,8 +321,8 @@ impl<'a> Group<'a> {
         self.body.get(numbers..)
     }
 
-    /// Unpacks the field lengths. Returns `Some(false)` if they are shared and not in the piece, and
-    /// `None` if the group is damaged.
+    /// Unpacks the field lengths. Returns `Some(false)` if they are shared and not in the piece,
+    /// and `None` if the group is damaged.
     #[inline]
     pub fn lengths(&self, lengths: &mut Numbers) -> Option<bool> {
         let (&bits, rest) = self.rest()?.split_first()?;
@@ -333,7 +333,8 @@ impl<'a> Group<'a> {
         Some(true)
     }
 
-    /// Returns the stored scores, each with the index of its posting in the group. Returns `None` if the group is damaged.
+    /// Returns the stored scores, each with the index of its posting in the group. Returns `None`
+    /// if the group is damaged.
     #[inline]
     pub fn scores(&self) -> Option<impl Iterator<Item = (usize, f64)> + use<'a>> {
         let (&bits, rest) = self.rest()?.split_first()?;

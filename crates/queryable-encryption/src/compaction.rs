@@ -188,8 +188,8 @@ pub struct CounterChange {
 }
 
 impl Counter {
-    /// Returns the change that compacts a counter. It deletes at most `delete_max` documents. If the
-    /// counter has more insertions, the anchor replaces only some of them.
+    /// Returns the change that compacts a counter. It deletes at most `delete_max` documents. If
+    /// the counter has more insertions, the anchor replaces only some of them.
     pub fn compact(&self, state: CounterState, delete_max: u64) -> Result<CounterChange, Error> {
         check_counted(state, "compaction")?;
         let count = state.count.min(state.anchored.saturating_add(delete_max));

@@ -1,4 +1,5 @@
-//! The counter of a value: the number of its insertions, in documents of the state collection (ESC).
+//! The counter of a value: the number of its insertions, in documents of the state collection
+//! (ESC).
 //!
 //! ```text
 //! one insertion    _id: F(tag key, count)

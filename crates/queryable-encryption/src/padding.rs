@@ -35,8 +35,8 @@ impl EdgeCounts {
         self.leaf_anchors += other.leaf_anchors;
     }
 
-    /// Returns the number of padding documents, multiplied by `factor`. They hide only a part of the
-    /// counts if it is below 1.
+    /// Returns the number of padding documents, multiplied by `factor`. They hide only a part of
+    /// the counts if it is below 1.
     pub fn padding(&self, factor: f64) -> u64 {
         // All values of a field have the same number of edges, one of which is the leaf.
         let half = self.leaf_records / 2;

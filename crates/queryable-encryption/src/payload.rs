@@ -395,8 +395,8 @@ pub(crate) mod tests {
         assert!(matches!(text, Err(Error::Unsupported(_))));
     }
 
-    /// A payload with bytes that were removed, changed or inserted is an error with a code, or another
-    /// valid payload.
+    /// A payload with bytes that were removed, changed or inserted is an error with a code, or
+    /// another valid payload.
     #[test]
     fn damaged_payloads_are_errors() {
         let samples = samples();

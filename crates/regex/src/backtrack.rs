@@ -204,8 +204,8 @@ impl<'s> Search<'s> {
         Ok(None)
     }
 
-    /// Returns the instruction and the position at which an alternative continues; `None` if it does
-    /// not match.
+    /// Returns the instruction and the position at which an alternative continues; `None` if it
+    /// does not match.
     fn resume(&mut self, frame: Frame) -> Result<Option<(Address, usize)>, MatchError> {
         match frame {
             Frame::Branch { address, position } => Ok(Some((address, position as usize))),
@@ -297,6 +297,15 @@ impl<'s> Search<'s> {
         Some(position - character.len_utf8())
     }
 
+    /// Pushes the alternative that continues at an instruction.
+    #[inline]
+    fn push_branch(&mut self, address: Address, position: usize) -> Result<(), MatchError> {
+        self.push(Frame::Branch {
+            address,
+            position: position as u32,
+        })
+    }
+
     /// Runs one instruction.
     #[inline]
     fn step(
@@ -305,6 +314,7 @@ impl<'s> Search<'s> {
         address: Address,
         position: usize,
     ) -> Result<Outcome, MatchError> {
+        let stay = Outcome::Continue(address + 1, position);
         let next = |position| Ok(Outcome::Continue(address + 1, position));
         let next_if = |holds: bool, position| {
             if holds {
@@ -324,50 +334,33 @@ impl<'s> Search<'s> {
             },
             Instruction::Assert(assertion) => next_if(self.holds(assertion, position), position),
             Instruction::Split(first, second) => {
-                self.push(Frame::Branch {
-                    address: *second,
-                    position: position as u32,
-                })?;
+                self.push_branch(*second, position)?;
                 Ok(Outcome::Continue(*first, position))
             }
             Instruction::Jump(to) => Ok(Outcome::Continue(*to, position)),
             Instruction::Span(span) => self.span(span, address, position),
-            Instruction::SavePosition(slot) => {
-                self.change(*slot, position)?;
-                next(position)
-            }
+            Instruction::SavePosition(slot) => self.change(*slot, position).map(|()| stay),
             Instruction::CloseGroup { group, start } => {
                 let from = self.required(*start)?;
                 self.change(2 * group, from)?;
-                self.change(2 * group + 1, position)?;
-                next(position)
+                self.change(2 * group + 1, position).map(|()| stay)
             }
-            Instruction::ResetCounter(slot) => {
-                self.change(*slot, 0)?;
-                next(position)
-            }
+            Instruction::ResetCounter(slot) => self.change(*slot, 0).map(|()| stay),
             Instruction::Loop(head) => self.iteration(head, address, position),
             Instruction::CountIteration(counter) => {
-                self.change(*counter, self.required(*counter)? + 1)?;
-                next(position)
+                let count = self.required(*counter)?;
+                self.change(*counter, count + 1).map(|()| stay)
             }
             Instruction::EndIteration { start, head } => {
                 self.end_iteration(*start, *head, position)
             }
             Instruction::SaveHeight(slot) => {
                 // The frame that restores the slot is below the height.
-                self.change(*slot, self.stack.len() + 1)?;
-                next(position)
+                self.change(*slot, self.stack.len() + 1).map(|()| stay)
             }
-            Instruction::Cut(height) => {
-                self.cut(*height)?;
-                next(position)
-            }
+            Instruction::Cut(height) => self.cut(*height).map(|()| stay),
             Instruction::RestorePosition(slot) => next(self.required(*slot)?),
-            Instruction::FailAbove(height) => {
-                self.unwind(*height)?;
-                Ok(Outcome::Fail)
-            }
+            Instruction::FailAbove(height) => self.unwind(*height).map(|()| Outcome::Fail),
             Instruction::StepBack { least, most } => {
                 self.step_back(*least, *most, address, position)
             }
@@ -382,7 +375,7 @@ impl<'s> Search<'s> {
                 None => Ok(Outcome::Fail),
             },
             // The caller's loop ends before this.
-            Instruction::Match => next(position),
+            Instruction::Match => Ok(stay),
         }
     }
 
@@ -456,10 +449,7 @@ impl<'s> Search<'s> {
         if !has_enough {
             return Ok(Outcome::Continue(inside, position));
         }
-        self.push(Frame::Branch {
-            address: second,
-            position: position as u32,
-        })?;
+        self.push_branch(second, position)?;
         Ok(Outcome::Continue(first, position))
     }
 

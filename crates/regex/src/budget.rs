@@ -74,8 +74,8 @@ impl<T> BuiltOnUse<T> {
         BuiltOnUse(OnceLock::new())
     }
 
-    /// Runs `search` with the value, and builds the value first if it is not stored. `bytes` returns
-    /// the memory that a value takes. Fails if `build` or `search` fails.
+    /// Runs `search` with the value, and builds the value first if it is not stored. `bytes`
+    /// returns the memory that a value takes. Fails if `build` or `search` fails.
     pub(crate) fn with<R>(
         &self,
         build: impl FnOnce() -> Result<T, MatchError>,

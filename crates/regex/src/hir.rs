@@ -9,8 +9,8 @@ use crate::syntax::{Assertion, Greed, Node, Repetition, Word};
 /// A pattern for the linear engine, and how its matches differ from those of the original.
 pub(crate) struct Translation {
     pub(crate) hir: Hir,
-    /// `true` if conditions of the pattern were left out. At each position where the pattern matches,
-    /// `hir` matches too, but `hir` may also match elsewhere.
+    /// `true` if conditions of the pattern were left out. At each position where the pattern
+    /// matches, `hir` matches too, but `hir` may also match elsewhere.
     pub(crate) is_wider: bool,
     /// `true` if matches of `hir` begin at the same positions, but may have other ends or groups.
     pub(crate) moves_positions: bool,

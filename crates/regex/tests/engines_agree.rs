@@ -19,8 +19,8 @@ impl Random {
     }
 }
 
-/// Returns a random pattern of the syntax that means the same in both crates. `groups` is the number
-/// of groups that are closed.
+/// Returns a random pattern of the syntax that means the same in both crates. `groups` is the
+/// number of groups that are closed.
 fn pattern(random: &mut Random, depth: u32, groups: &mut u32) -> String {
     let atom = match random.below(if depth == 0 { 4 } else { 12 }) {
         0 | 1 => random.pick(&["a", "b", "ab", "é"]).to_owned(),

@@ -71,8 +71,8 @@ fn characters_and_classes() {
     check("", "", "abc", Some(&[""]));
 }
 
-/// Option `i` also added the other cases to escapes and POSIX classes. `[\p{Lu}]` matched lower case
-/// letters, and `[\w]` the long s.
+/// Option `i` also added the other cases to escapes and POSIX classes. `[\p{Lu}]` matched lower
+/// case letters, and `[\w]` the long s.
 #[test]
 fn cases_are_ignored_in_characters_and_ranges_only() {
     check(r"[\p{Lu}]", "i", "a", None);
@@ -84,8 +84,8 @@ fn cases_are_ignored_in_characters_and_ranges_only() {
     check(r"[r-t]", "i", "ſ", Some(&["ſ"]));
 }
 
-/// Back-references compared the lower case of letters. The long s and the final sigma are lower case
-/// letters themselves, so they did not match `S` and `Σ`.
+/// Back-references compared the lower case of letters. The long s and the final sigma are lower
+/// case letters themselves, so they did not match `S` and `Σ`.
 #[test]
 fn back_references_ignore_case_as_characters_do() {
     check(r"(s)\1", "i", "sſ", Some(&["sſ", "s"]));

@@ -6,8 +6,8 @@ use windrow_regex::{Options, Purpose, Regex, RegexSet};
 /// The budget in bytes that all patterns of the process share.
 const COMPILED_BYTES_MAX: usize = 256 << 20;
 
-/// A list of 100,000 patterns with Unicode classes took 10 GB, because only the size of each pattern
-/// was limited.
+/// A list of 100,000 patterns with Unicode classes took 10 GB, because only the size of each
+/// pattern was limited.
 #[test]
 fn patterns_beyond_the_budget_are_compiled_for_each_search() {
     let source = |number: usize| format!(r"^(\p{{L}}+)x{number}$");

@@ -1,9 +1,9 @@
 //! Sets of terms as automata over bytes: prefixes, wildcards, regular expressions, similar words.
 //!
 //! An [`Automaton`] accepts the terms of a set. A [`Walk`] finds the terms of an index that it
-//! accepts. After a term that is not accepted, the walk seeks the next term that may be accepted. It
-//! therefore visits few terms of a large index, except for sets such as `*x`, whose terms can begin
-//! with any bytes.
+//! accepts. After a term that is not accepted, the walk seeks the next term that may be accepted.
+//! It therefore visits few terms of a large index, except for sets such as `*x`, whose terms can
+//! begin with any bytes.
 //!
 //! - [`Prefix`]: terms that begin with some bytes.
 //! - [`Fuzzy`]: terms that differ from a word by a few edits.
@@ -206,9 +206,9 @@ impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
     }
 
     /// Reads the current term. Returns `true` if the automaton accepts it. Otherwise moves on and
-    /// returns `false`. It moves to the next term if an accepted term may begin with the current one:
-    /// this is far cheaper than a seek, and is always so for sets such as `*x`. Otherwise it seeks the
-    /// next term that may be accepted.
+    /// returns `false`. It moves to the next term if an accepted term may begin with the current
+    /// one: this is far cheaper than a seek, and is always so for sets such as `*x`. Otherwise it
+    /// seeks the next term that may be accepted.
     fn read_term(&mut self) -> Option<bool> {
         self.visited += 1;
         let term = self.terms.term()?;
@@ -237,8 +237,8 @@ impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
         Some(false)
     }
 
-    /// Returns a key such that the automaton accepts no term between the path with the rejected byte
-    /// and the key.
+    /// Returns a key such that the automaton accepts no term between the path with the rejected
+    /// byte and the key.
     fn key_after(&mut self, rejected: u8) -> Option<Vec<u8>> {
         let mut key = self.path.clone();
         let mut last = Some(rejected);
@@ -273,9 +273,9 @@ impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
         }
     }
 
-    /// Extends a key, which equals the path, towards the smallest accepted term that begins with it.
-    /// Returns `false` if there is none. The extension may end at [`EXTENSION_BYTES`]: the key then
-    /// sorts before that term.
+    /// Extends a key, which equals the path, towards the smallest accepted term that begins with
+    /// it. Returns `false` if there is none. The extension may end at [`EXTENSION_BYTES`]: the key
+    /// then sorts before that term.
     fn extend(&mut self, key: &mut Vec<u8>) -> bool {
         let Some(mut state) = self.states.last().cloned() else {
             return false;

@@ -7,8 +7,8 @@ pub(crate) const WINDOW_IDS: u64 = 64 * WINDOW_WORDS as u64;
 
 /// The number of steps that are counted for reading one list in a window.
 ///
-/// Steps are counted between records, so the interrupt is not checked while an operator moves to its
-/// next record. The lists of postings check it too, and end early if they are interrupted: see
+/// Steps are counted between records, so the interrupt is not checked while an operator moves to
+/// its next record. The lists of postings check it too, and end early if they are interrupted: see
 /// [`Postings`](crate::Postings).
 pub(crate) const STEPS_PER_LIST: u32 = 64;
 

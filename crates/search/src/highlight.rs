@@ -1,4 +1,5 @@
-//! Highlights: finds the terms of a query in a text, and the passages with the best scores for them.
+//! Highlights: finds the terms of a query in a text, and the passages with the best scores for
+//! them.
 //!
 //! - [`Highlighter`]: the tokens of a text that a query has
 //! - [`passages`]: the sentences that score best for them

@@ -29,8 +29,8 @@ pub trait Ids {
         None
     }
 
-    /// Sets the bit `id - first` for each id below `first + 64 * bits.len()`, and moves to the first
-    /// one that is not below. Returns it, or [`END`]. The list must be at `first` or later.
+    /// Sets the bit `id - first` for each id below `first + 64 * bits.len()`, and moves to the
+    /// first one that is not below. Returns it, or [`END`]. The list must be at `first` or later.
     #[inline]
     fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
         let mut id = self.id();

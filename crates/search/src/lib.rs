@@ -1,14 +1,14 @@
 //! Search over postings: boolean operators, phrases, scores, the best k records.
 //!
-//! An index has a list of [`Postings`] for each term. Operators combine such lists: the records with
-//! all of some terms, with any of them, with a phrase, or without another term. They read the lists
-//! in increasing order of record ids, and skip records that cannot match or cannot be among the
-//! best.
+//! An index has a list of [`Postings`] for each term. Operators combine such lists: the records
+//! with all of some terms, with any of them, with a phrase, or without another term. They read the
+//! lists in increasing order of record ids, and skip records that cannot match or cannot be among
+//! the best.
 //!
 //! This crate knows record ids, terms and scores. It does not know documents, sections or files.
 //!
-//! Reading order: [`batch`], [`postings`], [`explanation`], [`score`], [`mod@matches`], [`term`], [`ids`],
-//! [`operators`], [`top`], `scan`, [`terms`], [`automaton`], [`query`], [`source`],
+//! Reading order: [`batch`], [`postings`], [`explanation`], [`score`], [`mod@matches`], [`term`],
+//! [`ids`], [`operators`], [`top`], `scan`, [`terms`], [`automaton`], [`query`], [`source`],
 //! [`mod@compile`], [`mod@suggest`], [`highlight`], [`memory`].
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

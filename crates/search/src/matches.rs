@@ -22,12 +22,12 @@ pub trait Matches {
     /// Does not move backwards.
     fn seek(&mut self, id: u64) -> u64;
 
-    /// Returns `id` if the list has this record, and moves to it. Otherwise returns a greater id such
-    /// that the list has no record from `id` up to that one. The list then has no current record:
-    /// before it is read, it must be moved by `seek` or `probe` to an id that is not less.
+    /// Returns `id` if the list has this record, and moves to it. Otherwise returns a greater id
+    /// such that the list has no record from `id` up to that one. The list then has no current
+    /// record: before it is read, it must be moved by `seek` or `probe` to an id that is not less.
     ///
-    /// This is cheaper than [`seek`](Self::seek) for lists that verify each record at some cost, such
-    /// as phrases: `probe` verifies no other record than `id`.
+    /// This is cheaper than [`seek`](Self::seek) for lists that verify each record at some cost,
+    /// such as phrases: `probe` verifies no other record than `id`.
     #[inline]
     fn probe(&mut self, id: u64) -> u64 {
         self.seek(id)

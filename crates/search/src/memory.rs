@@ -97,8 +97,8 @@ fn bound_of(postings: &[MemoryPosting]) -> Bound {
     }
 }
 
-/// Returns the index of the first id at or after `at` that is `id` or greater. Searches in steps that
-/// double, then by bisection.
+/// Returns the index of the first id at or after `at` that is `id` or greater. Searches in steps
+/// that double, then by bisection.
 fn gallop(ids: &[u64], at: usize, id: u64) -> usize {
     let mut step = 1;
     let mut low = at;

@@ -43,8 +43,8 @@ pub trait Postings {
     fn positions(&mut self, into: &mut Vec<u32>);
 
     /// Moves the block cursor to the block with the first record whose id is `id` or greater.
-    /// Returns the greatest id to which the bound of the block applies, or [`END`] if no such record
-    /// is left. `id` must not be less than in the call before.
+    /// Returns the greatest id to which the bound of the block applies, or [`END`] if no such
+    /// record is left. `id` must not be less than in the call before.
     fn block_end(&mut self, id: u64) -> u64;
 
     /// Returns the bound of the scores in the current block of the block cursor.
@@ -86,8 +86,8 @@ pub trait Postings {
     }
 }
 
-/// An upper bound of the scores of some postings: the greatest of the stored score and the scores of
-/// the impacts.
+/// An upper bound of the scores of some postings: the greatest of the stored score and the scores
+/// of the impacts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bound {
     /// Frequencies and lengths. An impact with the frequency 0 is absent.

@@ -115,8 +115,8 @@ fn count_window<M: Matches>(lead: &mut M, others: &mut [M], first: u64) -> u64 {
 /// Returns the best k records of a query and how many records it has. The query is used up.
 ///
 /// Terms and their combinations are read twice: to count their records costs little, and the best
-/// are found without scoring all. Every other query is read once, since it has to check each record,
-/// as a phrase checks positions.
+/// are found without scoring all. Every other query is read once, since it has to check each
+/// record, as a phrase checks positions.
 ///
 /// `interrupt` is checked about every 1,000 postings or blocks.
 ///

@@ -15,8 +15,8 @@ pub struct SuggestOptions {
     pub count: usize,
     /// The greatest number of edits. More than 2 are taken as 2.
     pub edits: u8,
-    /// The number of characters at the beginning that must be equal. Errors in the first letter are rare, and
-    /// with an equal first letter far fewer terms are visited.
+    /// The number of characters at the beginning that must be equal. Errors in the first letter are
+    /// rare, and with an equal first letter far fewer terms are visited.
     pub prefix: usize,
 }
 

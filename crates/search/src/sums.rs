@@ -5,8 +5,8 @@ use crate::bits::{WINDOW_IDS, WINDOW_WORDS, set_bit};
 use crate::matches::Matches;
 
 /// Returns the factor that makes the sum of `count` bounds a bound of the sum of `count` scores.
-/// Each addition rounds, so a sum depends on the order in which its numbers are added. The factor is
-/// 1 for up to two numbers, because their order does not matter.
+/// Each addition rounds, so a sum depends on the order in which its numbers are added. The factor
+/// is 1 for up to two numbers, because their order does not matter.
 pub(crate) fn sum_slack(count: usize) -> f64 {
     match count {
         0..=2 => 1.0,
@@ -34,8 +34,8 @@ impl Default for Sums {
 
 impl Sums {
     /// Reads the postings of all lists from `first` up to `last`, but at most one window of ids.
-    /// Passes the id and the sum of each record to `take`. The lists must be at `first` or later, and
-    /// `first` must not be `END`.
+    /// Passes the id and the sum of each record to `take`. The lists must be at `first` or later,
+    /// and `first` must not be `END`.
     #[inline]
     pub fn read<M: Matches>(
         &mut self,

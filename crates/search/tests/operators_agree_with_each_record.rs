@@ -174,8 +174,8 @@ fn operators_over_terms_agree() {
     run(100..104, 6_000, 1);
 }
 
-/// A window of MaxScore was read only in part, although the block cursors had passed its end. So the
-/// next window had bounds of later blocks, and records were missing among the best.
+/// A window of MaxScore was read only in part, although the block cursors had passed its end. So
+/// the next window had bounds of later blocks, and records were missing among the best.
 #[test]
 fn bounds_are_those_of_the_window() {
     run(1000..1006, 700, 3);

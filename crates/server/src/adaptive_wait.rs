@@ -2,8 +2,8 @@
 //! waking it takes longer than a small command.
 //!
 //! No thread polls if more connections are busy than half of the cores, because their clients need
-//! the cores too. After polling without a message, a thread sleeps for some messages before it polls again,
-//! for twice as many each time.
+//! the cores too. After polling without a message, a thread sleeps for some messages before it
+//! polls again, for twice as many each time.
 
 use std::io::{self, Read};
 use std::sync::OnceLock;

@@ -80,8 +80,8 @@ fn change_rows(
     Ok(())
 }
 
-/// The interrupt of a search for documents to change. Each check also commits the batch if its oldest
-/// change is old, because a search for more documents can take long.
+/// The interrupt of a search for documents to change. Each check also commits the batch if its
+/// oldest change is old, because a search for more documents can take long.
 struct SearchInterrupt<'a, 'b> {
     operation: &'a Operation,
     batch: RefCell<&'a mut Batch<'b>>,

@@ -150,7 +150,8 @@ pub enum StatementNumbers {
     Each(Vec<i32>),
 }
 
-/// The writes that a read must see. On a standalone server, all accepted levels have the same result.
+/// The writes that a read must see. On a standalone server, all accepted levels have the same
+/// result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadConcern {
     #[default]

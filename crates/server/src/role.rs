@@ -1,5 +1,5 @@
-//! The commands that a server refuses while it follows another one or cannot extend the log. It then
-//! behaves as a secondary of a replica set.
+//! The commands that a server refuses while it follows another one or cannot extend the log. It
+//! then behaves as a secondary of a replica set.
 
 use windrow_document::{Document, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Request};

@@ -73,8 +73,8 @@ pub trait Applier {
     /// # Errors
     /// Fails if the record cannot be applied. It is not added then.
     fn prepare(&mut self, record: FollowedRecord) -> Result<Publish, StorageError>;
-    /// Returns the position up to which this server does not need the runs that the log has removed.
-    /// `written` is the newest position.
+    /// Returns the position up to which this server does not need the runs that the log has
+    /// removed. `written` is the newest position.
     fn needs_after(&self, written: Position) -> Position;
 }
 
@@ -297,8 +297,8 @@ impl Replica {
     }
 
     /// Announces this server and reads the announcements of the others, if the last time was long
-    /// enough ago: the requests cost more than those for the next object. Returns `true` if the next
-    /// object was deleted before this server has read it.
+    /// enough ago: the requests cost more than those for the next object. Returns `true` if the
+    /// next object was deleted before this server has read it.
     fn exchange_announcements(&mut self, applier: &dyn Applier) -> Result<bool, StorageError> {
         let interval = self.options.heartbeat * members::ANNOUNCEMENT_HEARTBEATS;
         let is_recent = |since: Instant| since.elapsed() < interval;
@@ -448,8 +448,8 @@ impl Replica {
     }
 }
 
-/// Announces this server as one that needs everything: until its copy is loaded, the others must not
-/// delete any object. Replaces the servers that had its address before.
+/// Announces this server as one that needs everything: until its copy is loaded, the others must
+/// not delete any object. Replaces the servers that had its address before.
 fn announce_loading(bucket: &dyn Bucket, server: Id, address: &str) -> Result<(), StorageError> {
     let loading = Announcement {
         state: MemberState {

@@ -148,8 +148,8 @@ pub(crate) enum Takeover {
 /// where clients connect to this server.
 ///
 /// # Errors
-/// Fails if the object store fails and `retry_policy` refuses another attempt. A takeover object may
-/// exist then: the log has a new epoch, and the caller has to read on.
+/// Fails if the object store fails and `retry_policy` refuses another attempt. A takeover object
+/// may exist then: the log has a new epoch, and the caller has to read on.
 pub(crate) fn take_over(
     bucket: &Arc<dyn Bucket>,
     end: LogEnd,

@@ -177,9 +177,9 @@ impl Storage {
         self.compared.is_some()
     }
 
-    /// Offers to build `threads` shares of the primary's indexes at a time. The next announcement of
-    /// this server contains the offer. `id` and `version` are those of [`Builder`]. Later calls have
-    /// no effect.
+    /// Offers to build `threads` shares of the primary's indexes at a time. The next announcement
+    /// of this server contains the offer. `id` and `version` are those of [`Builder`]. Later calls
+    /// have no effect.
     pub fn offer_builds(&self, id: [u8; 16], threads: usize, version: &str) {
         let _ = self.builder.set(Builder {
             id,

@@ -107,8 +107,8 @@ impl Characters {
         target.extend(text.chars().filter_map(|character| self.strip(character)));
     }
 
-    /// Appends `text` to `target`: case-folded if there is a `folding`, and without its diacritics if
-    /// `strips_diacritics`.
+    /// Appends `text` to `target`: case-folded if there is a `folding`, and without its diacritics
+    /// if `strips_diacritics`.
     pub(crate) fn append_normalized(
         &self,
         text: &str,
@@ -254,7 +254,8 @@ pub(crate) fn ascii_length(text: &str) -> usize {
 mod tests {
     use super::{CaseFolding, characters};
 
-    /// The way without the tables must agree with them for each ASCII character, wherever it stands.
+    /// The way without the tables must agree with them for each ASCII character, wherever it
+    /// stands.
     #[test]
     fn texts_are_normalized_as_their_characters() {
         let table = characters();

@@ -73,8 +73,8 @@ pub struct TermPosting<'a> {
     pub positions: &'a [u32],
 }
 
-/// Returns the score of a term that occurs `occurrences` times in one value of `tokens` words, if the
-/// value is not the term itself and has weight 1. The last bits are those of [`DocumentTerms`].
+/// Returns the score of a term that occurs `occurrences` times in one value of `tokens` words, if
+/// the value is not the term itself and has weight 1. The last bits are those of [`DocumentTerms`].
 ///
 /// ```
 /// assert_eq!(windrow_text::score(1, 2), 0.75);

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
-/// Numbers terms: a hash table with open addressing. The text of all terms is in one string. A map of
-/// owned strings would allocate once per term.
+/// Numbers terms: a hash table with open addressing. The text of all terms is in one string. A map
+/// of owned strings would allocate once per term.
 ///
 /// ```
 /// use windrow_text::TermTable;
@@ -42,8 +42,8 @@ impl Default for TermTable {
 }
 
 impl TermTable {
-    /// Removes all terms. Halves a table that is mostly empty: after one huge document, each `clear`
-    /// would otherwise fill all its slots.
+    /// Removes all terms. Halves a table that is mostly empty: after one huge document, each
+    /// `clear` would otherwise fill all its slots.
     pub fn clear(&mut self) {
         if self.slots.len() > SLOTS_MIN && self.len() * 16 < self.slots.len() {
             self.slots.truncate(self.slots.len() / 2);

@@ -1,7 +1,8 @@
 //! The data sets of a cluster in an object store.
 //!
-//! The object `data-sets` lists them. Each change creates an object of the next version: `data-sets-2`,
-//! `data-sets-3` and so on. If two servers change them at the same time, only one can create it.
+//! The object `data-sets` lists them. Each change creates an object of the next version:
+//! `data-sets-2`, `data-sets-3` and so on. If two servers change them at the same time, only one
+//! can create it.
 
 use bytes::Bytes;
 use windrow_collection::StorageError;

@@ -5,9 +5,9 @@ use std::io;
 
 use crate::limits::MESSAGE_BYTES_MAX;
 
-/// The error of a message that could not be read or written. After it the connection must be closed,
-/// because the start of the next message is not known or the sender does not follow the protocol.
-/// `Io` is a failure of the machine or network, all others are the sender's fault.
+/// The error of a message that could not be read or written. After it the connection must be
+/// closed, because the start of the next message is not known or the sender does not follow the
+/// protocol. `Io` is a failure of the machine or network, all others are the sender's fault.
 #[derive(Debug)]
 pub enum WireError {
     /// The socket failed, or it was closed within a message.

@@ -79,8 +79,8 @@ impl From<WireError> for SectionError {
 
 impl SectionError {
     /// Returns the error for an invalid document. A wrong length closes the connection, because the
-    /// start of the next message is then not certain. Invalid UTF-8 and deep nesting affect only this
-    /// document.
+    /// start of the next message is then not certain. Invalid UTF-8 and deep nesting affect only
+    /// this document.
     pub fn from_bson(error: &BsonError) -> SectionError {
         let code = match error {
             BsonError::Depth => ErrorCode::Overflow,
@@ -135,8 +135,8 @@ fn verify_checksum(message: &[u8]) -> Result<(), WireError> {
     }
 }
 
-/// Locates the sections of a message and validates all of its documents. Later code does not validate
-/// them again.
+/// Locates the sections of a message and validates all of its documents. Later code does not
+/// validate them again.
 pub(crate) fn read_sections(message: &[u8], flags: MessageFlags) -> Result<Sections, SectionError> {
     let has_checksum = flags.contains(MessageFlags::CHECKSUM_PRESENT);
     let content = if has_checksum {

@@ -124,8 +124,8 @@ impl Request {
         })
     }
 
-    /// Returns the command's name in the client's spelling: the name of the body's first field. It is
-    /// empty if the body is empty.
+    /// Returns the command's name in the client's spelling: the name of the body's first field. It
+    /// is empty if the body is empty.
     pub fn command(&self) -> &str {
         text(&self.buffer, &self.command)
     }

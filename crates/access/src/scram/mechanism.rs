@@ -26,8 +26,8 @@ impl Mechanism {
         Mechanism::ALL.into_iter().find(|one| one.name() == name)
     }
 
-    /// Returns the length of a salt in bytes. As in MongoDB, a salt and the 4 bytes of a block number
-    /// have the length of a digest.
+    /// Returns the length of a salt in bytes. As in MongoDB, a salt and the 4 bytes of a block
+    /// number have the length of a digest.
     pub fn salt_bytes(self) -> usize {
         self.digest_bytes() - 4
     }

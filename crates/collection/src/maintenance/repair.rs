@@ -8,8 +8,8 @@
 //!    and write them.
 //! 4. Change the catalog once: the new sections replace the old ones.
 //!
-//! Reads and writes continue, and their folds come after the new sections. A crash leaves everything
-//! as it was.
+//! Reads and writes continue, and their folds come after the new sections. A crash leaves
+//! everything as it was.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Reads the files of an ISO 9660 image (CD, DVD) from a stream, with the long names of Rock Ridge or
-//! Joliet. Sources: ECMA-119, IEEE P1282, and the Joliet specification of Microsoft.
+//! Reads the files of an ISO 9660 image (CD, DVD) from a stream, with the long names of Rock Ridge
+//! or Joliet. Sources: ECMA-119, IEEE P1282, and the Joliet specification of Microsoft.
 //!
 //! ```text
 //! sectors of 2,048 bytes: 16 unused │ volume descriptors │ … directories … │ … files …

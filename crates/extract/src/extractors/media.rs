@@ -24,7 +24,8 @@ use crate::output::{DocumentKind, ExtractedDocument};
 use bounded::BoundedReader;
 use properties::Properties;
 
-/// Returns `true` if a file is of chunks, the outermost one of this kind, with one of these contents.
+/// Returns `true` if a file is of chunks, the outermost one of this kind, with one of these
+/// contents.
 pub(crate) fn is_chunked(input: &Input<'_>, kind: &[u8], contents: &[&[u8]]) -> bool {
     let content = input.bytes.get(8..).unwrap_or_default();
     input.bytes.starts_with(kind) && contents.iter().any(|it| content.starts_with(it))

@@ -182,8 +182,8 @@ fn join_name(block: &Block) -> Vec<u8> {
     [prefix, b"/", name].concat()
 }
 
-/// Returns `true` if the checksum is the sum of all bytes, with spaces in place of the checksum. Some
-/// old programs add signed bytes.
+/// Returns `true` if the checksum is the sum of all bytes, with spaces in place of the checksum.
+/// Some old programs add signed bytes.
 fn has_valid_checksum(block: &Block) -> bool {
     let Some(expected) = parse_number(field(block, 148, 8)) else {
         return false;

@@ -1,5 +1,6 @@
 //! The sources of a cursor: chains of sections and sorted buffers.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,15 +15,15 @@ use crate::sections::Chain;
 use crate::sorted_buffer::SortedBuffer;
 
 /// A position in a sorted source. Versions of one entry come with the newest first in both
-/// directions: a backward source enters a run of versions at its newest.
+/// directions: a backward source enters the versions of an entry at the newest.
 #[derive(Debug)]
 pub struct EntrySource {
     kind: SourceKind,
     direction: Direction,
     /// The index of the current entry among the decoded ones. `None` at the end.
     at: Option<usize>,
-    /// Backward: the first and last index of the run of versions that `at` is in.
-    run: (usize, usize),
+    /// Backward: the indexes of the versions of the current entry.
+    versions: RangeInclusive<usize>,
 }
 
 #[derive(Debug)]
@@ -83,7 +84,7 @@ impl EntrySource {
             kind,
             direction,
             at: None,
-            run: (0, 0),
+            versions: 0..=0,
         }
     }
 
@@ -218,11 +219,11 @@ impl EntrySource {
         let at = self.current_index()?;
         match self.direction {
             Direction::Forward => self.move_forward(at + 1, DecodeAmount::All),
-            Direction::Backward if at < self.run.1 => {
+            Direction::Backward if at < *self.versions.end() => {
                 self.at = Some(at + 1);
                 Ok(())
             }
-            Direction::Backward => self.move_backward(self.run.0),
+            Direction::Backward => self.move_backward(*self.versions.start()),
         }
     }
 
@@ -230,7 +231,7 @@ impl EntrySource {
     pub fn skip_versions(&mut self) -> Result<(), StorageError> {
         let at = self.current_index()?;
         match (self.direction, &self.kind) {
-            (Direction::Backward, _) => self.move_backward(self.run.0),
+            (Direction::Backward, _) => self.move_backward(*self.versions.start()),
             (Direction::Forward, SourceKind::Buffer(buffer)) => {
                 let behind = buffer.skip_versions(at);
                 self.move_forward(behind, DecodeAmount::All)
@@ -252,11 +253,11 @@ impl EntrySource {
         };
         match self.direction {
             Direction::Forward => self.move_forward(next, DecodeAmount::All),
-            Direction::Backward if next <= self.run.1 => {
+            Direction::Backward if next <= *self.versions.end() => {
                 self.at = Some(next);
                 Ok(())
             }
-            Direction::Backward => self.move_backward(self.run.0),
+            Direction::Backward => self.move_backward(*self.versions.start()),
         }
     }
 
@@ -289,7 +290,7 @@ impl EntrySource {
         Ok(())
     }
 
-    /// Moves to the run of versions that ends before index `end`, or to the last one of what
+    /// Moves to the versions that end before index `end`, or to the last one of what
     /// precedes.
     fn move_backward(&mut self, mut end: usize) -> Result<(), StorageError> {
         while end == 0 {
@@ -311,7 +312,7 @@ impl EntrySource {
         while first > 0 && self.same_entry(first - 1, last)? {
             first -= 1;
         }
-        self.run = (first, last);
+        self.versions = first..=last;
         self.move_to(first);
         Ok(())
     }

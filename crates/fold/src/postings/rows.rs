@@ -225,8 +225,8 @@ impl DecodedRows {
         }
     }
 
-    /// Passes the rows from `from` up to the record `last`, at most `most`, to `take`. Returns their
-    /// number, which is 0 if postings are deleted.
+    /// Passes the rows from `from` up to the record `last`, at most `most`, to `take`. Returns
+    /// their number, which is 0 if postings are deleted.
     pub fn read_batch(
         &self,
         from: usize,

@@ -19,10 +19,10 @@ pub(crate) struct PieceContext {
 
 impl PieceContext {
     /// Returns the length of a record's field. `None` if its page is missing.
-    fn length(&self, id: u64) -> Option<u32> {
-        let page = id / PAGE_IDS;
+    fn length(&self, id: RecordId) -> Option<u32> {
+        let page = id.0 / PAGE_IDS;
         let (_, block) = self.lengths.iter().find(|(number, _)| *number == page)?;
-        LengthsPage::read(block)?.get(id)
+        LengthsPage::read(block)?.get(id.0)
     }
 }
 
@@ -73,7 +73,7 @@ impl RestartInterval {
         group.frequencies(&mut frequencies)?;
         if !group.lengths(&mut lengths)? {
             for (length, id) in lengths.iter_mut().zip(&ids) {
-                *length = self.piece_context.length(*id)?;
+                *length = self.piece_context.length(RecordId(*id))?;
             }
         }
         for (number, score) in group.scores()? {

@@ -84,8 +84,8 @@ impl Section {
         found.ok_or_else(|| self.undecodable_block(number))
     }
 
-    /// Returns the first bytes of the restart interval in which an id with the empty key is expected,
-    /// and of the next one: a search reads both. `None` if there is no such interval.
+    /// Returns the first bytes of the restart interval in which an id with the empty key is
+    /// expected, and of the next one: a search reads both. `None` if there is no such interval.
     pub(crate) fn expected_bytes(&self, block: &DataBlock, id: RecordId) -> [Option<u8>; 2] {
         let Some(layout) = BlockLayout::read(&block.bytes) else {
             return [None; 2];

@@ -100,7 +100,8 @@ impl SearchScratch {
         }
     }
 
-    /// Adds a value of a field. `inner`: how its subdocuments are indexed, if not as the field says.
+    /// Adds a value of a field. `inner`: how its subdocuments are indexed, if not as the field
+    /// says.
     fn value(
         &mut self,
         field: &FieldMapping,

@@ -8,8 +8,8 @@ use super::SearchDefinition;
 use super::mapping::GeoMapping;
 
 impl GeoMapping {
-    /// Returns the shape of a value. `None` if the field is not indexed for it: it is not GeoJSON, or
-    /// it is not a point and shapes are not indexed. Fails if `count_work` does.
+    /// Returns the shape of a value. `None` if the field is not indexed for it: it is not GeoJSON,
+    /// or it is not a point and shapes are not indexed. Fails if `count_work` does.
     pub(super) fn shape(
         self,
         value: ValueRef<'_>,

@@ -9,9 +9,10 @@
 //! ```
 //!
 //! The path has dots between the names. Positions in arrays are left out. The length is the number
-//! of tokens of the field's text in the record, at least 1. All entries of a field and a record have
-//! the same one. Another analysis of a field (`multi`) has a path of its own, see [`multi_path`], and so
-//! have the grams of a field of type `autocomplete`, see [`autocomplete_path`].
+//! of tokens of the field's text in the record, at least 1. All entries of a field and a record
+//! have the same one. Another analysis of a field (`multi`) has a path of its own, see
+//! [`multi_path`], and so have the grams of a field of type `autocomplete`, see
+//! [`autocomplete_path`].
 
 use windrow_document::{ValueRef, key};
 
@@ -90,8 +91,8 @@ pub fn append_value_key(key: &mut Vec<u8>, path: &str, value: ValueRef<'_>) {
     key::append(key, value);
 }
 
-/// Appends the key of a cell of the sphere, of the kind [`POINT`] or [`SHAPE`]. The order of the keys
-/// is that of the cells.
+/// Appends the key of a cell of the sphere, of the kind [`POINT`] or [`SHAPE`]. The order of the
+/// keys is that of the cells.
 ///
 /// ```
 /// use windrow_index::search::{POINT, append_cell_key};

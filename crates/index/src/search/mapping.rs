@@ -14,12 +14,13 @@ pub struct DocumentMapping {
     /// How fields are indexed that `fields` does not name, and those of their subdocuments. `None`
     /// if they are not indexed.
     pub dynamic: Option<Arc<FieldMapping>>,
-    /// The named fields. A name with a dot means a field with that name, as MongoDB's static mappings
-    /// have no dot notation.
+    /// The named fields. A name with a dot means a field with that name, as MongoDB's static
+    /// mappings have no dot notation.
     pub fields: BTreeMap<String, FieldMapping>,
 }
 
-/// The fields that a search can return alone: the option `storedSource`. `_id` is always among them.
+/// The fields that a search can return alone: the option `storedSource`. `_id` is always among
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoredSource {
     /// All fields.
@@ -114,8 +115,8 @@ pub enum IndexOptions {
     Docs,
     /// Frequencies.
     Freqs,
-    /// Frequencies and positions. The options `positions` and `offsets`: highlights analyze the text
-    /// again, so both store the same.
+    /// Frequencies and positions. The options `positions` and `offsets`: highlights analyze the
+    /// text again, so both store the same.
     #[default]
     Positions,
 }
@@ -187,8 +188,8 @@ impl FieldMapping {
         self.string.is_some() || self.autocomplete.is_some()
     }
 
-    /// Returns the form in which the field's strings are values, if they are. If a field is a `token`
-    /// and a `stringFacet`, the normalizer of the token counts for both.
+    /// Returns the form in which the field's strings are values, if they are. If a field is a
+    /// `token` and a `stringFacet`, the normalizer of the token counts for both.
     pub fn string_values(&self) -> Option<Normalizer> {
         self.token
             .or_else(|| self.string_facet.then_some(Normalizer::None))
@@ -274,9 +275,9 @@ enum NamedField<'m> {
     Mapped(&'m FieldMapping),
 }
 
-/// Returns `true` if documents' fields of this name are indexed: MongoDB excludes names with a dollar
-/// sign in front. A name with the byte between a path and a `multi` analyzer would be confused with
-/// one.
+/// Returns `true` if documents' fields of this name are indexed: MongoDB excludes names with a
+/// dollar sign in front. A name with the byte between a path and a `multi` analyzer would be
+/// confused with one.
 fn is_indexable(name: &str) -> bool {
     !name.starts_with('$') && !name.contains(MULTI)
 }

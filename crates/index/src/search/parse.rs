@@ -115,8 +115,8 @@ pub(super) fn parse(definition: Document<'_>) -> Result<ParsedDefinition, Error>
     }
 }
 
-/// Fails if the definition has parts that are unknown or not supported. Those that are empty or have
-/// their default change nothing.
+/// Fails if the definition has parts that are unknown or not supported. Those that are empty or
+/// have their default change nothing.
 fn check_parts(definition: Document<'_>) -> Result<(), Error> {
     for (name, value) in definition {
         let is_empty = value.as_array().is_some_and(|list| list.is_empty());

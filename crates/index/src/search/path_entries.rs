@@ -12,7 +12,8 @@ use super::mapping::IndexOptions;
 /// The number of positions between the strings of one field: phrases do not match across them.
 pub const VALUE_GAP: u32 = 100;
 
-/// What a document has at one path. The buffers are reused, so that a token needs no memory of its own.
+/// What a document has at one path. The buffers are reused, so that a token needs no memory of its
+/// own.
 #[derive(Default)]
 pub(super) struct PathEntries {
     terms: TermTable,
@@ -218,8 +219,8 @@ impl PathEntries {
         self.length = self.length.saturating_add(1);
     }
 
-    /// Visits each key once with its posting, in an order that depends on the document alone. `key` begins
-    /// with the path; the rest of the key is appended to it.
+    /// Visits each key once with its posting, in an order that depends on the document alone. `key`
+    /// begins with the path; the rest of the key is appended to it.
     pub fn each(&mut self, key: &mut Vec<u8>, visit: &mut dyn FnMut(&[u8], &Posting<'_>)) {
         let path_length = key.len();
         let length = self.length.max(1);
@@ -266,7 +267,8 @@ impl PathEntries {
         key.truncate(path_length);
     }
 
-    /// Groups the positions by term, in the order of the terms. Those of a term are in the order of the text.
+    /// Groups the positions by term, in the order of the terms. Those of a term are in the order of
+    /// the text.
     fn group_positions(&mut self) {
         let mut start = 0;
         for count in &mut self.counts {

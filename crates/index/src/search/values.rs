@@ -7,8 +7,9 @@ use super::entries::takes;
 use super::mapping::{DocumentMapping, FieldMapping};
 
 impl SearchDefinition {
-    /// Visits the values of a path of a document that have entries in the index, in the form that their
-    /// keys have: strings are normalized. A value that occurs several times is visited several times.
+    /// Visits the values of a path of a document that have entries in the index, in the form that
+    /// their keys have: strings are normalized. A value that occurs several times is visited
+    /// several times.
     ///
     /// ```
     /// use windrow_document::{ObjectId, ValueRef, array, doc};
@@ -64,7 +65,8 @@ impl SearchDefinition {
         });
     }
 
-    /// Visits the values of a path of a document that are no arrays, with the mapping of their field.
+    /// Visits the values of a path of a document that are no arrays, with the mapping of their
+    /// field.
     pub(super) fn leaves_at(
         &self,
         document: Document<'_>,
@@ -83,7 +85,8 @@ struct ValueWalk<'v> {
 }
 
 impl ValueWalk<'_> {
-    /// Walks the fields that the path, or the rest of it, begins with. The names of fields can have dots.
+    /// Walks the fields that the path, or the rest of it, begins with. The names of fields can have
+    /// dots.
     fn document(&mut self, mapping: &DocumentMapping, document: Document<'_>, path: &str) {
         for (name, value) in document {
             let Some(rest) = path.strip_prefix(name) else {

@@ -2,6 +2,8 @@
 //!
 //! Programs authenticate each request by HTTP Basic, or send a session cookie.
 
+use std::ops::RangeInclusive;
+
 use serde_json::{Map, Value, json};
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_file_query::TimeContext;
@@ -47,18 +49,16 @@ fn describe(_: &Request) -> Result<Response, PageError> {
 fn number(
     request: &Request,
     name: &str,
-    range: (u32, u32),
+    range: RangeInclusive<u32>,
     otherwise: u32,
 ) -> Result<u32, PageError> {
-    let (least, most) = range;
     match request.query().get(name) {
         None => Ok(otherwise),
         Some(text) => {
-            let number = text
-                .parse()
-                .ok()
-                .filter(|number| (least..=most).contains(number));
-            number.ok_or_else(|| PageError::bad_request(texts::number(name, least, most)))
+            let number = text.parse().ok().filter(|number| range.contains(number));
+            number.ok_or_else(|| {
+                PageError::bad_request(texts::number(name, *range.start(), *range.end()))
+            })
         }
     }
 }
@@ -87,8 +87,8 @@ fn prepare(request: &Request) -> Result<PreparedSearch, PageError> {
 }
 
 fn search(request: &Request) -> Result<Response, PageError> {
-    let limit = number(request, "limit", (1, RESULTS_MAX), RESULTS)?;
-    let skip = number(request, "skip", (0, SKIP_MAX), 0)?;
+    let limit = number(request, "limit", 1..=RESULTS_MAX, RESULTS)?;
+    let skip = number(request, "skip", 0..=SKIP_MAX, 0)?;
     let PreparedSearch {
         search,
         address,
@@ -151,7 +151,7 @@ fn facets(request: &Request) -> Result<Response, PageError> {
     let name = request.query().text("field");
     let field = CountedField::from_name(name)
         .ok_or_else(|| PageError::bad_request(texts::field(&CountedField::names())))?;
-    let limit = number(request, "limit", (1, RESULTS_MAX), VALUES)?;
+    let limit = number(request, "limit", 1..=RESULTS_MAX, VALUES)?;
     let PreparedSearch {
         search, mut files, ..
     } = prepare(request)?;

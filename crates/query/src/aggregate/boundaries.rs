@@ -14,8 +14,8 @@ pub struct Boundaries {
 }
 
 impl Boundaries {
-    /// Returns the boundary of a row's bucket, or the default. Fails with 40066 if the value is outside of all buckets and
-    /// there is no default.
+    /// Returns the boundary of a row's bucket, or the default. Fails with 40066 if the value is
+    /// outside of all buckets and there is no default.
     pub fn bucket_of<'a>(&'a self, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
         let value = self.group_by.evaluate(context)?;
         let value = value.or_null();

@@ -15,7 +15,9 @@ use super::stage::{
     not_first,
 };
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, PrefetchedDocuments, Operator, ReadCounters, counted};
+use crate::operators::{
+    BoxOperator, Counters, Operator, PrefetchedDocuments, ReadCounters, counted,
+};
 use crate::row::Row;
 use crate::search::{DetailsWriter, OpenSearch, Search, SortedHit, SynonymReader, TotalCount};
 use crate::source::{RecordId, Source};
@@ -235,8 +237,8 @@ impl SearchResults {
         Ok(page.total)
     }
 
-    /// Returns the metadata of the search. If they are just the number of records, the first page is
-    /// searched with them.
+    /// Returns the metadata of the search. If they are just the number of records, the first page
+    /// is searched with them.
     fn read_metadata(&mut self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
         match self.read_page(TotalCount::Wanted, interrupt)? {
             Some(total) => Ok(self.search.metadata_of_count(total)),

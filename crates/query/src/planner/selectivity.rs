@@ -61,7 +61,8 @@ pub fn estimate(
     Ok(Some((f64::from(matching) + 0.5) / (f64::from(seen) + 1.0)))
 }
 
-/// Returns parts of the ranges that are evenly distributed among their entries, at most `SAMPLED_RANGES`.
+/// Returns parts of the ranges that are evenly distributed among their entries, at most
+/// `SAMPLED_RANGES`.
 fn sample_ranges(ranges: &ScanRanges, cuts: Vec<Vec<u8>>) -> Vec<KeyRange> {
     let parts: Vec<KeyRange> = cut(&ranges.ranges, cuts).into_iter().flatten().collect();
     let step = parts.len().div_ceil(SAMPLED_RANGES).max(1);

@@ -7,8 +7,8 @@ use super::open_lists;
 use super::source::IndexSource;
 use crate::Error;
 
-/// The radius of the circle in which the nearest points are sought first. The next circles have four
-/// times the radius of the one before, so all of them together cost little more than the last.
+/// The radius of the circle in which the nearest points are sought first. The next circles have
+/// four times the radius of the one before, so all of them together cost little more than the last.
 const FIRST_RADIUS_METERS: f64 = 100.0;
 const RADIUS_FACTOR: f64 = 4.0;
 /// After a circle of at least this radius, all points are read.

@@ -81,8 +81,8 @@ impl SuggestRequest {
         })
     }
 
-    /// Returns the suggestions for each word, in order: those of the text, or of the list. A word of
-    /// the list that the analyzer splits has none.
+    /// Returns the suggestions for each word, in order: those of the text, or of the list. A word
+    /// of the list that the analyzer splits has none.
     pub fn suggestions(
         &self,
         search: &OpenSearch,

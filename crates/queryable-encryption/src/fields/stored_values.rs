@@ -26,7 +26,8 @@ impl EncryptedFields {
 }
 
 impl EncryptedField {
-    /// Returns the reason why the value at this path of a document cannot be stored; `None` if it can.
+    /// Returns the reason why the value at this path of a document cannot be stored; `None` if it
+    /// can.
     fn refusal(&self, document: Document<'_>, path: &str) -> Option<&'static str> {
         let Some((name, rest)) = path.split_once('.') else {
             return self.refusal_of_value(document.get(path)?);

@@ -144,8 +144,8 @@ impl BracketParser<'_> {
         Ok(())
     }
 
-    /// Adds a set. Fails if a hyphen stands before or after it, because a set cannot be the start or
-    /// the end of a range.
+    /// Adds a set. Fails if a hyphen stands before or after it, because a set cannot be the start
+    /// or the end of a range.
     fn set(&mut self, set: &str) -> Result<(), ParseError> {
         let rest = self.characters.rest();
         let has_hyphen = matches!(rest, ['-', next, ..] if *next != ']');

@@ -51,7 +51,8 @@ pub(super) const HORIZONTAL: &str =
     r"\x09\x20\x{A0}\x{1680}\x{180E}\x{2000}-\x{200A}\x{202F}\x{205F}\x{3000}";
 pub(super) const VERTICAL: &str = r"\x0A-\x0D\x{85}\x{2028}\x{2029}";
 
-/// Returns the sets of `\d`, `\w` and `\s`. They follow Unicode if the pattern begins with `(*UCP)`.
+/// Returns the sets of `\d`, `\w` and `\s`. They follow Unicode if the pattern begins with
+/// `(*UCP)`.
 pub(super) fn sets(is_unicode: bool) -> &'static Sets {
     if is_unicode { &OF_UNICODE } else { &OF_ASCII }
 }

@@ -394,8 +394,8 @@ impl Parser {
         })
     }
 
-    /// Returns `true` if `\N` means any character but a line feed: braces after it are a quantifier,
-    /// not the name of a character.
+    /// Returns `true` if `\N` means any character but a line feed: braces after it are a
+    /// quantifier, not the name of a character.
     fn is_any_but_line_feed(&mut self) -> Result<bool, ParseError> {
         if self.characters.peek() != Some('{') {
             return Ok(true);
@@ -426,7 +426,8 @@ fn line_end() -> Result<Node, ParseError> {
     Ok(Node::Atomic(Box::new(branches)))
 }
 
-/// Returns the pattern of `\X`: a character and the marks after it, or a line end of two characters.
+/// Returns the pattern of `\X`: a character and the marks after it, or a line end of two
+/// characters.
 fn grapheme() -> Result<Node, ParseError> {
     let pair = Node::Concatenation(vec![Node::Literal('\r'), Node::Literal('\n')]);
     let marks = |least| -> Result<Node, ParseError> {

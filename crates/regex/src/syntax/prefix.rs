@@ -3,8 +3,8 @@
 
 use super::Options;
 
-/// Returns the literal text that every match of an anchored pattern begins with, and `true` if every
-/// text that begins with it matches. `None` if the pattern is not anchored or has branches.
+/// Returns the literal text that every match of an anchored pattern begins with, and `true` if
+/// every text that begins with it matches. `None` if the pattern is not anchored or has branches.
 ///
 /// ```
 /// use windrow_regex::{Options, prefix};

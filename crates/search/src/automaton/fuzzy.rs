@@ -4,9 +4,9 @@
 //! characters to insert, delete or substitute, where a transposition of two neighbours is one edit.
 //!
 //! The distances of prefixes form a table with a row for each character that was read. A state
-//! contains the part of the table that later rows need: the cells near the diagonal of the last row,
-//! and those cells of the row before that a transposition uses. Its size therefore does not depend
-//! on the length of the word.
+//! contains the part of the table that later rows need: the cells near the diagonal of the last
+//! row, and those cells of the row before that a transposition uses. Its size therefore does not
+//! depend on the length of the word.
 
 use super::Automaton;
 use super::utf8::{PartialCharacter, Utf8Step};

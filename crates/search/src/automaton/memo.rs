@@ -6,7 +6,8 @@ use std::hash::Hash;
 
 use super::Automaton;
 
-/// The greatest number of states in the table. Each takes 1 KB. Further states are computed each time.
+/// The greatest number of states in the table. Each takes 1 KB. Further states are computed each
+/// time.
 const STATES_MAX: usize = 8_192;
 
 /// The entry of a transition that was not computed yet.

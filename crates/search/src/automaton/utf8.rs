@@ -64,8 +64,8 @@ impl PartialCharacter {
         (byte <= greatest).then_some(byte)
     }
 
-    /// Returns the smallest and the greatest byte that may follow (Unicode, table 3-7). At the start
-    /// of a character, the bytes 0x80 to 0xC1 between them may not follow.
+    /// Returns the smallest and the greatest byte that may follow (Unicode, table 3-7). At the
+    /// start of a character, the bytes 0x80 to 0xC1 between them may not follow.
     fn range_of_next(self) -> (u8, u8) {
         match self.bytes() {
             [] => (0x00, 0xF4),

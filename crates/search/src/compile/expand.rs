@@ -22,8 +22,8 @@ use crate::terms::Terms;
 struct Expansion {
     /// A few terms whose lists are opened.
     terms: Vec<Vec<u8>>,
-    /// The records of the other terms: of those with few records, and of all if there are more terms
-    /// than lists may be open at the same time.
+    /// The records of the other terms: of those with few records, and of all if there are more
+    /// terms than lists may be open at the same time.
     records: Option<IdSet>,
     /// There are more terms than that.
     is_set: bool,

@@ -174,7 +174,8 @@ fn mark_of(character: char) -> Mark {
     }
 }
 
-/// Returns `true` if a character may be between the mark that ends a sentence and the blank after it.
+/// Returns `true` if a character may be between the mark that ends a sentence and the blank after
+/// it.
 fn is_closing(character: char) -> bool {
     matches!(
         character,

@@ -6,9 +6,9 @@ use crate::postings::END;
 
 /// Records that are in at least `minimum` of the lists.
 ///
-/// If a record is in at least `n` of `m` lists, then it is in at least one of any `m - n + 1` lists.
-/// The `m - n + 1` lists with the fewest records are therefore enumerated, and the other lists are
-/// only probed for those records.
+/// If a record is in at least `n` of `m` lists, then it is in at least one of any `m - n + 1`
+/// lists. The `m - n + 1` lists with the fewest records are therefore enumerated, and the other
+/// lists are only probed for those records.
 #[derive(Clone, Debug)]
 pub struct AtLeast<M> {
     lead: Disjunction<M>,

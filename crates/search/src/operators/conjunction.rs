@@ -52,8 +52,8 @@ impl<M: Matches> Conjunction<M> {
         conjunction
     }
 
-    /// Returns the lists in increasing order of their number of records. If one of them is moved, the
-    /// conjunction itself must not be used any more.
+    /// Returns the lists in increasing order of their number of records. If one of them is moved,
+    /// the conjunction itself must not be used any more.
     pub(crate) fn lists_mut(&mut self) -> &mut [M] {
         &mut self.lists
     }
@@ -72,8 +72,8 @@ impl<M: Matches> Conjunction<M> {
         }
     }
 
-    /// Returns an upper bound of the score of a record that has `leading_score` in the lead and is in
-    /// the current block of the block cursor.
+    /// Returns an upper bound of the score of a record that has `leading_score` in the lead and is
+    /// in the current block of the block cursor.
     #[inline]
     pub(crate) fn bound_with(&self, leading_score: f64) -> f64 {
         let others = self.block.map_or(f64::INFINITY, |it| it.bound_of_others);
@@ -93,8 +93,8 @@ impl<M: Matches> Conjunction<M> {
         id
     }
 
-    /// Returns the score of a record that has `leading_score` in the lead and is the current record of
-    /// the other lists.
+    /// Returns the score of a record that has `leading_score` in the lead and is the current record
+    /// of the other lists.
     #[inline]
     pub(crate) fn score_with(&mut self, leading_score: f64) -> f64 {
         let mut sum = 0.0;
@@ -107,8 +107,8 @@ impl<M: Matches> Conjunction<M> {
         sum
     }
 
-    /// Moves to the first record at or after `id` that all lists have. `id` is the current record of
-    /// the lead.
+    /// Moves to the first record at or after `id` that all lists have. `id` is the current record
+    /// of the lead.
     #[inline]
     fn align(&mut self, mut id: u64) -> u64 {
         let Some((lead, others)) = self.lists.split_first_mut() else {

@@ -20,8 +20,8 @@ struct Block {
     bound: f64,
 }
 
-/// With more lists than this, the disjunction counts as one block. Its blocks would be so short, and
-/// their bounds so high, that reading the bounds costs more than it saves.
+/// With more lists than this, the disjunction counts as one block. Its blocks would be so short,
+/// and their bounds so high, that reading the bounds costs more than it saves.
 const LISTS_WITH_BLOCKS_MAX: usize = 64;
 
 impl<M: Matches> Disjunction<M> {
@@ -52,7 +52,8 @@ impl<M: Matches> Disjunction<M> {
         self.heap.count_of_first()
     }
 
-    /// Moves each list that is before `id` with `step`, until none is. Returns the new current record.
+    /// Moves each list that is before `id` with `step`, until none is. Returns the new current
+    /// record.
     #[inline]
     fn move_lists(&mut self, id: u64, mut step: impl FnMut(&mut M) -> u64) -> u64 {
         loop {
@@ -203,8 +204,8 @@ impl Heap {
         self.entries.get(at).map_or(END, |entry| entry.id)
     }
 
-    /// Returns the number of entries with the smallest id. In a heap, they form a tree with the same
-    /// root.
+    /// Returns the number of entries with the smallest id. In a heap, they form a tree with the
+    /// same root.
     fn count_of_first(&self) -> usize {
         let id = self.first().id;
         if id == END {

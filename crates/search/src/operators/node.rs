@@ -13,8 +13,8 @@ use crate::term::Term;
 
 /// A compiled query: a tree of operators over postings `P` with scorers `S` and filters `F`.
 ///
-/// Operators whose lists are all terms have separate variants. Their loops then call the functions of
-/// the terms directly, without a `match` for each call.
+/// Operators whose lists are all terms have separate variants. Their loops then call the functions
+/// of the terms directly, without a `match` for each call.
 #[derive(Clone, Debug)]
 pub enum Node<P, S, F> {
     /// No record.

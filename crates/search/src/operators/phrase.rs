@@ -106,7 +106,8 @@ impl<P: Postings, S: Scorer> Phrase<P, S> {
         self.terms.first_mut().map_or(0, |term| term.list.length())
     }
 
-    /// Moves to the first record with the phrase, at or after the current record of the rarest term.
+    /// Moves to the first record with the phrase, at or after the current record of the rarest
+    /// term.
     fn find(&mut self) -> u64 {
         while self.align() != END && !self.has_phrase() {
             self.step();

@@ -175,8 +175,8 @@ impl SloppyMatcher {
         shifted.min().unwrap_or(i64::MAX)
     }
 
-    /// Moves the word with the smallest shifted position on until another word has the smallest one,
-    /// and returns the least distance of these steps.
+    /// Moves the word with the smallest shifted position on until another word has the smallest
+    /// one, and returns the least distance of these steps.
     fn next_match(&mut self) -> Option<Match> {
         let moving = self.first()?;
         let next = self.least_of_others(moving);

@@ -24,8 +24,8 @@ impl<M: Matches> Without<M> {
         (&mut self.included, &mut self.excluded)
     }
 
-    /// Returns the first record from `id` on that is not excluded. `included` is at `id` before, and
-    /// at the returned record afterwards.
+    /// Returns the first record from `id` on that is not excluded. `included` is at `id` before,
+    /// and at the returned record afterwards.
     #[inline]
     fn find(&mut self, mut id: u64) -> u64 {
         while id != END && self.excluded.probe(id) == id {

@@ -166,8 +166,8 @@ thread_local! {
     static NORMS: RefCell<VecDeque<(FieldStatistics, Arc<Norms>)>> = RefCell::default();
 }
 
-/// Returns the norms of a field from the cache, or computes them. A write changes the statistics of a
-/// field, so its norms are then computed again.
+/// Returns the norms of a field from the cache, or computes them. A write changes the statistics of
+/// a field, so its norms are then computed again.
 fn norms_of(field: FieldStatistics) -> Arc<Norms> {
     NORMS.with_borrow_mut(|kept| {
         if let Some((_, norms)) = kept.iter().find(|(statistics, _)| *statistics == field) {

@@ -37,9 +37,9 @@ pub struct Gauss {
 }
 
 impl Gauss {
-    /// Creates the curve. Distances up to `offset` count as 0. At the distance `offset + scale`, the
-    /// result is `decay`. `offset` must not be negative, `scale` must be greater than 0, and `decay`
-    /// between 0 and 1.
+    /// Creates the curve. Distances up to `offset` count as 0. At the distance `offset + scale`,
+    /// the result is `decay`. `offset` must not be negative, `scale` must be greater than 0, and
+    /// `decay` between 0 and 1.
     pub fn new(origin: f64, offset: f64, scale: f64, decay: f64) -> Gauss {
         Gauss {
             origin,

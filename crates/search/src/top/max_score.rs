@@ -207,8 +207,8 @@ impl<M: Matches> Search<'_, M> {
         }
     }
 
-    /// Sets the bounds for the next window from `first` on. Returns `None` if no record from there on
-    /// can be among the best.
+    /// Sets the bounds for the next window from `first` on. Returns `None` if no record from there
+    /// on can be among the best.
     fn bound_window<W: FnMut(u64) -> bool>(
         &mut self,
         first: u64,

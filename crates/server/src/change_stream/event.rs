@@ -11,6 +11,7 @@ use windrow_wire::{CommandError, ErrorCode};
 use super::options::{BeforeChange, ChangeStreamOptions, FullDocument};
 use super::token::{EventToken, Token};
 use crate::errors::OrCommandError;
+use crate::sessions::UserDigest;
 
 /// Returns the position of an event.
 pub fn token(event: &Event) -> EventToken {
@@ -76,18 +77,12 @@ pub fn document(
 
 /// Returns the session id in events: with the digest of the user name, which is empty.
 fn session(origin: &Origin) -> DocumentBuf {
-    let binary = |subtype: u8, bytes: &[u8]| Value::Binary {
-        subtype,
-        bytes: bytes.to_vec(),
+    let id = Value::Binary {
+        subtype: 4,
+        bytes: origin.session.0.to_vec(),
     };
-    doc! { "id": (binary(4, &origin.session.0)), "uid": (binary(0, &NOBODY)) }
+    doc! { "id": id, "uid": (UserDigest::NOBODY.to_value()) }
 }
-
-/// The SHA-256 digest of the empty string.
-const NOBODY: [u8; 32] = [
-    0xE3, 0xB0, 0xC4, 0x42, 0x98, 0xFC, 0x1C, 0x14, 0x9A, 0xFB, 0xF4, 0xC8, 0x99, 0x6F, 0xB9, 0x24,
-    0x27, 0xAE, 0x41, 0xE4, 0x64, 0x9B, 0x93, 0x4C, 0xA4, 0x95, 0x99, 0x1B, 0x78, 0x52, 0xB8, 0x55,
-];
 
 fn operation(event: &Event) -> &'static str {
     match &event.kind {

@@ -61,15 +61,17 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 impl RequestedDetails {
     fn parse(arguments: &Arguments<'_>) -> Result<RequestedDetails, CommandError> {
         let given = |name| Ok::<_, CommandError>(arguments.bool(name)?.unwrap_or(false));
-        match (given("includeBuildUUIDs")?, given("includeIndexBuildInfo")?) {
-            (true, true) => {
-                let message = "The includeBuildUUIDs flag and includeBuildIndexInfo flag cannot both \
-                               be set to true";
-                Err(CommandError::new(ErrorCode::InvalidOptions, message))
-            }
-            (true, false) => Ok(RequestedDetails::BuildUuids),
-            (false, true) => Ok(RequestedDetails::BuildInfo),
-            (false, false) => Ok(RequestedDetails::Nothing),
+        let (uuids, info) = (given("includeBuildUUIDs")?, given("includeIndexBuildInfo")?);
+        if uuids && info {
+            let message = "The includeBuildUUIDs flag and includeBuildIndexInfo flag cannot both \
+                           be set to true";
+            Err(CommandError::new(ErrorCode::InvalidOptions, message))
+        } else if uuids {
+            Ok(RequestedDetails::BuildUuids)
+        } else if info {
+            Ok(RequestedDetails::BuildInfo)
+        } else {
+            Ok(RequestedDetails::Nothing)
         }
     }
 

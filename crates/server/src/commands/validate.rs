@@ -94,10 +94,12 @@ fn parse(request: &Request) -> Result<ValidateRequest, CommandError> {
             full: flag("full"),
             conformance: flag("checkBSONConformance"),
         },
-        repair: match (flag("repair"), flag("fixMultikey")) {
-            (true, _) => Repair::FixErrors,
-            (false, true) => Repair::AdjustMultikey,
-            (false, false) => Repair::None,
+        repair: if flag("repair") {
+            Repair::FixErrors
+        } else if flag("fixMultikey") {
+            Repair::AdjustMultikey
+        } else {
+            Repair::None
         },
         metadata: flag("metadata"),
     };

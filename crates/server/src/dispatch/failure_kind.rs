@@ -14,12 +14,16 @@ pub(crate) fn failure_kind(state: &State, request: &Request) -> FailureKind {
     let is_numbered = request.get("txnNumber").is_some();
     let is_within = request.get("autocommit").is_some();
     let ends = || find(request.command()).is_some_and(|command| command.ends_transaction);
-    match (is_numbered, is_within) {
-        (true, false) => FailureKind::RetryableWrite,
-        (true, true) if ends() => FailureKind::EndOfTransaction,
-        (true, true) => FailureKind::InTransaction,
-        (false, _) if reads_stream(state, request) => FailureKind::ChangeStream,
-        (false, _) => FailureKind::Other,
+    if is_numbered && !is_within {
+        FailureKind::RetryableWrite
+    } else if is_numbered && ends() {
+        FailureKind::EndOfTransaction
+    } else if is_numbered {
+        FailureKind::InTransaction
+    } else if reads_stream(state, request) {
+        FailureKind::ChangeStream
+    } else {
+        FailureKind::Other
     }
 }
 

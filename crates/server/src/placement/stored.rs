@@ -156,8 +156,8 @@ impl Placement {
         self
     }
 
-    /// Returns this placement with the sets that `given` adds at its end. No database is kept in its
-    /// set yet.
+    /// Returns this placement with the sets that `given` adds at its end. No database is kept in
+    /// its set yet.
     ///
     /// # Errors
     /// Fails with a sentence on the first difference if `given` does not begin with the same sets.

@@ -32,8 +32,8 @@ pub enum CompactionKind {
 
 /// The most documents of the compaction collection that a transaction processes.
 const RECORDS_MAX: usize = 1_000;
-/// The most documents of the state collection that a transaction deletes, besides the anchors of the
-/// last counter.
+/// The most documents of the state collection that a transaction deletes, besides the anchors of
+/// the last counter.
 const DELETIONS_MAX: u64 = 10_000;
 
 /// The most padding documents that a transaction inserts.

@@ -26,8 +26,8 @@ use crate::operations::{Operation, Starter};
 use crate::placement::DataSetId;
 use crate::state::State;
 
-/// The longest wait of a request for a primary, unless its time limit is shorter. Drivers wait for 30
-/// seconds.
+/// The longest wait of a request for a primary, unless its time limit is shorter. Drivers wait for
+/// 30 seconds.
 const WAIT_MAX: Duration = Duration::from_secs(25);
 
 /// The interval at which a waiting request checks for a primary.

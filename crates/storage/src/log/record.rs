@@ -37,8 +37,8 @@ pub(crate) enum Kind {
     Data = 0,
     /// A change of the catalog.
     Catalog = 1,
-    /// The end marker of a clean shutdown. It says that all records before it are durable. Its payload is empty,
-    /// and its position is that of the record before it.
+    /// The end marker of a clean shutdown. It says that all records before it are durable. Its
+    /// payload is empty, and its position is that of the record before it.
     EndMarker = 2,
 }
 
@@ -502,8 +502,8 @@ mod tests {
         assert_eq!(sealed(&[b"abc"])[HEADER_BYTES..], *b"abc\0\0\0\0\0");
     }
 
-    /// The time, the durable position and end markers had not been authenticated: only a checksum that
-    /// everybody can compute covered them.
+    /// The time, the durable position and end markers had not been authenticated: only a checksum
+    /// that everybody can compute covered them.
     #[test]
     fn each_byte_of_a_header_is_bound_to_an_encrypted_payload() {
         let cipher = Cipher::for_tests();

@@ -312,8 +312,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Syncs the log and writes an end marker. With it, the next start can distinguish damage from a
-    /// torn end for the last records too. If this fails, only that ability is lost. A log that
+    /// Syncs the log and writes an end marker. With it, the next start can distinguish damage from
+    /// a torn end for the last records too. If this fails, only that ability is lost. A log that
     /// refuses writes gets no end marker, because the bytes after its last record are unknown.
     pub(crate) fn close(&self) {
         let newest = Position(self.written.load(Ordering::Acquire));

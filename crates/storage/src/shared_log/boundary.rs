@@ -207,7 +207,10 @@ mod tests {
         let (index, boundary) = newest(&bucket).unwrap();
         assert_eq!((index, boundary.collected), (190, 199));
         let kept = bucket.list(FOLDER, "").unwrap().len() as u64;
-        assert!((OLD_BOUNDARIES_MAX..=OLD_BOUNDARIES_MAX + 2).contains(&kept), "{kept}");
+        assert!(
+            (OLD_BOUNDARIES_MAX..=OLD_BOUNDARIES_MAX + 2).contains(&kept),
+            "{kept}"
+        );
     }
 
     #[test]

@@ -169,8 +169,8 @@ struct Heartbeat {
     repeated_reads: u32,
 }
 
-/// A server gets no shares of index builds if the primary has read the same heartbeat more often than
-/// this.
+/// A server gets no shares of index builds if the primary has read the same heartbeat more often
+/// than this.
 const REPEATED_READS_MAX: u32 = 3;
 
 impl Liveness {

@@ -4,8 +4,8 @@
 //! - `characters`: character filters change the text before it is split, `html` those of HTML. A
 //!   `filtered_text` knows where the original characters were.
 //! - `split`: tokenizers.
-//! - `filters`: token filters, a chain through which each token goes. `parts` (`wordDelimiterGraph`)
-//!   and `folding` (`asciiFolding`) are two larger ones.
+//! - `filters`: token filters, a chain through which each token goes. `parts`
+//!   (`wordDelimiterGraph`) and `folding` (`asciiFolding`) are two larger ones.
 
 mod characters;
 mod filtered_text;

@@ -246,8 +246,8 @@ fn pieces(text: &str, word: Range<usize>, position: &mut u32, visit: &mut impl F
     }
 }
 
-/// Returns the length of the first piece of a word with at most `units_max` UTF-16 code units, but a
-/// character at least, in bytes.
+/// Returns the length of the first piece of a word with at most `units_max` UTF-16 code units, but
+/// a character at least, in bytes.
 pub(super) fn piece_length(word: &str, units_max: usize) -> usize {
     if word.len() <= units_max {
         return word.len();

@@ -81,8 +81,8 @@ impl StemCache {
         }
     }
 
-    /// Stores the stem of a word, except for the first [`WORDS_BEFORE_USE`] words, for words that are
-    /// empty or too long, and for stems that end too differently.
+    /// Stores the stem of a word, except for the first [`WORDS_BEFORE_USE`] words, for words that
+    /// are empty or too long, and for stems that end too differently.
     pub(super) fn remember(&mut self, word: &str, stem: &str) {
         if word.is_empty() || word.len() > WORD_BYTES_MAX {
             return;

@@ -1,7 +1,7 @@
 //! Agrees with the other servers on the data sets, and adds those that are new.
 //!
-//! A database stays in the data set that it was created in, so the databases of the existing sets are
-//! stored by name. These sets must not get others meanwhile:
+//! A database stays in the data set that it was created in, so the databases of the existing sets
+//! are stored by name. These sets must not get others meanwhile:
 //!
 //! Before, the server looks as a follower whether a new set has the name of an existing database.
 //!

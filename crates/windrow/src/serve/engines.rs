@@ -19,8 +19,8 @@ use crate::encryption;
 const OTHER_FORMAT: u8 = 62;
 const UNUSABLE_FOLDER: u8 = 100;
 
-/// The time to wait for the lock of the data folder. A process that was just killed, or readers of a
-/// closed data set, can hold it for a moment.
+/// The time to wait for the lock of the data folder. A process that was just killed, or readers of
+/// a closed data set, can hold it for a moment.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The source of an engine.

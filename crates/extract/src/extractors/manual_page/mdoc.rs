@@ -48,8 +48,8 @@ fn is_callable(word: &str) -> bool {
         || matches!(word, "Qc" | "Pc" | "Ac" | "Brc")
 }
 
-/// Returns the text of a line of macros. `words` are its name and arguments, `page_name` is the name
-/// that `.Nm` prints.
+/// Returns the text of a line of macros. `words` are its name and arguments, `page_name` is the
+/// name that `.Nm` prints.
 pub(super) fn render_line(words: &[String], page_name: &str) -> String {
     let mut line = MacroText::default();
     let mut closing = Vec::new();

@@ -112,8 +112,8 @@ impl Folders {
         }
     }
 
-    /// Returns the names of a folder and of those around it, divided by slashes. A damaged folder has no
-    /// name.
+    /// Returns the names of a folder and of those around it, divided by slashes. A damaged folder
+    /// has no name.
     fn path(&mut self, file: &mut DataFile<'_>, folder: NodeId) -> String {
         if let Some(path) = self.paths.get(&folder) {
             return path.clone();

@@ -1,5 +1,5 @@
-//! `winmail.dat` (TNEF), in which Outlook sends the body and attachments of a mail. Source: MS-OXTNEF,
-//! <https://learn.microsoft.com/en-us/openspecs/exchange_server_protocols/ms-oxtnef>.
+//! `winmail.dat` (TNEF), in which Outlook sends the body and attachments of a mail. Source:
+//! MS-OXTNEF, <https://learn.microsoft.com/en-us/openspecs/exchange_server_protocols/ms-oxtnef>.
 //!
 //! ```text
 //! 78 9f 3e 22 │ key (2) │ attributes

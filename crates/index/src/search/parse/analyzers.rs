@@ -415,8 +415,8 @@ fn length(options: &mut Options<'_>) -> Result<TokenFilter, Error> {
     Ok(TokenFilter::Length { min, max })
 }
 
-/// Returns a replacement of Java's syntax in that of the crate `regex`: references to groups such as
-/// `$1` end with the digit, and a backslash makes the next character plain.
+/// Returns a replacement of Java's syntax in that of the crate `regex`: references to groups such
+/// as `$1` end with the digit, and a backslash makes the next character plain.
 fn replacement(java: &str) -> String {
     let mut converted = String::with_capacity(java.len());
     let mut characters = java.chars().peekable();

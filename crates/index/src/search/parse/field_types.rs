@@ -119,8 +119,8 @@ fn without_options(options: Document<'_>, path: &str) -> Result<bool, Error> {
     each_option(options, path, |_, _, _| Ok(false)).map(|()| true)
 }
 
-/// Calls `take` with each option but `type`, its value and its path. Fails if it returns `false`: it
-/// does not know the option.
+/// Calls `take` with each option but `type`, its value and its path. Fails if it returns `false`:
+/// it does not know the option.
 fn each_option(
     options: Document<'_>,
     path: &str,

@@ -46,7 +46,8 @@ pub(super) fn stored_source(definition: Document<'_>) -> Result<Option<StoredSou
     }
 }
 
-/// Returns the paths without those that are below others, and without `_id`, which is always stored.
+/// Returns the paths without those that are below others, and without `_id`, which is always
+/// stored.
 fn outermost(mut paths: Vec<String>) -> Vec<String> {
     let is_below = |path: &str, other: &str| {
         let rest = path.strip_prefix(other);

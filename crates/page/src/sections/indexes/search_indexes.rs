@@ -58,10 +58,12 @@ pub fn collection_table(request: &Request, collection: &CollectionIndexes) -> Ma
 }
 
 fn cells(index: &SearchIndexState) -> Markup {
-    let (class, status) = match (index.is_ready, index.is_queryable) {
-        (true, _) => ("badge good", texts::SEARCH_READY),
-        (false, true) => ("badge warning", texts::SEARCH_UPDATING),
-        (false, false) => ("badge warning", texts::SEARCH_BUILDING),
+    let (class, status) = if index.is_ready {
+        ("badge good", texts::SEARCH_READY)
+    } else if index.is_queryable {
+        ("badge warning", texts::SEARCH_UPDATING)
+    } else {
+        ("badge warning", texts::SEARCH_BUILDING)
     };
     let definition = index.definition.as_document();
     let is_dynamic = section(definition, &["mappings", "dynamic"]).is_some_and(ValueRef::is_truthy);

@@ -63,8 +63,8 @@ impl Compiler<'_> {
     }
 }
 
-/// Returns the grams to search for: those of the texts as a whole, and of each word unless the words
-/// are sought together.
+/// Returns the grams to search for: those of the texts as a whole, and of each word unless the
+/// words are sought together.
 fn grams_of(options: &GramOptions, typed: &[String], is_sequential: bool) -> Vec<String> {
     let mut grams: Vec<String> = Vec::new();
     for text in typed {

@@ -1,4 +1,5 @@
-//! Compiles `near`: numbers, dates or points whose scores follow from their distance from an origin.
+//! Compiles `near`: numbers, dates or points whose scores follow from their distance from an
+//! origin.
 
 use windrow_document::ValueRef;
 use windrow_geo::SearchOrigin;

@@ -8,8 +8,8 @@
 //! order of the result    none | smallest value … greatest value | none
 //! ```
 //!
-//! *None* are the records without a value and those with null. They come first or last, as the order
-//! and `noData` say.
+//! *None* are the records without a value and those with null. They come first or last, as the
+//! order and `noData` say.
 
 use std::ops::Range;
 
@@ -54,7 +54,8 @@ const RANGE_KEYS: u64 = 4_096;
 const RANGE_GROWTH: u64 = 4;
 
 impl<'o> KeyOrder<'o> {
-    /// Returns the order of a field. Returns `None` if its keys do not tell the order of the result.
+    /// Returns the order of a field. Returns `None` if its keys do not tell the order of the
+    /// result.
     pub(super) fn new(
         path: &'o str,
         no_data: NoData,
@@ -90,7 +91,8 @@ impl<'o> KeyOrder<'o> {
         }
     }
 
-    /// Returns `true` if reading keys is cheaper than reading the documents of all matching records.
+    /// Returns `true` if reading keys is cheaper than reading the documents of all matching
+    /// records.
     pub fn is_cheaper(&self, request: &SortRequest<'_>, first: &FirstHits) -> Result<bool, Error> {
         let KeyRange { from, to } = self.range();
         let keys = request
@@ -107,8 +109,8 @@ impl<'o> KeyOrder<'o> {
         Ok(needed < request.count.saturating_mul(KEYS_PER_DOCUMENT))
     }
 
-    /// Adds the first records of the result to `first`, with scores of 0. Returns how many keys were
-    /// read.
+    /// Adds the first records of the result to `first`, with scores of 0. Returns how many keys
+    /// were read.
     pub fn read(
         &self,
         request: &SortRequest<'_>,
@@ -197,8 +199,8 @@ impl Reading<'_> {
         error.map_or(Ok(()), |error| Err(storage(error)))
     }
 
-    /// Adds the matching records that were not read, as records without a value, but those for which
-    /// `has_value` returns `true`. It is called in the order of the ids.
+    /// Adds the matching records that were not read, as records without a value, but those for
+    /// which `has_value` returns `true`. It is called in the order of the ids.
     fn add_without(&mut self, mut has_value: impl FnMut(u64) -> bool) -> Result<(), Error> {
         let component = [self.order.no_data.mark()];
         let mut ids = self.request.matched.clone().into_ids();
@@ -290,7 +292,8 @@ impl Reading<'_> {
     }
 
     /// Returns a key between `from` and `to` such that the range before it, or behind it if the
-    /// order is descending, has about `count` keys. The range is everything if no such key is found.
+    /// order is descending, has about `count` keys. The range is everything if no such key is
+    /// found.
     fn cut(&self, from: &[u8], to: &[u8], count: u64) -> Result<Vec<u8>, Error> {
         let SortRequest { source, index, .. } = *self.request;
         let is_descending = self.order.is_descending;

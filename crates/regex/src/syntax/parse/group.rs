@@ -54,8 +54,8 @@ impl Parser {
         Ok(Piece::Node(kind.enclose(node)))
     }
 
-    /// Parses `P<name>`, `<name>` or `'name'` after `(?`. Returns the number of the group; `None` if
-    /// it is not a named group.
+    /// Parses `P<name>`, `<name>` or `'name'` after `(?`. Returns the number of the group; `None`
+    /// if it is not a named group.
     fn named_group(&mut self) -> Result<Option<usize>, ParseError> {
         let is_look_behind = matches!(self.characters.peek_at(1), Some('=' | '!'));
         let end = if self.characters.take("P<") || (!is_look_behind && self.characters.take("<")) {

@@ -104,9 +104,9 @@ impl Parser {
         (!text.is_empty()).then(|| text.parse().unwrap_or(usize::MAX))
     }
 
-    /// Parses the digits after a backslash. They are a back-reference if the number is below 10, does
-    /// not begin with an octal digit, or is at most the number of groups so far. Otherwise they are
-    /// the octal code of a character.
+    /// Parses the digits after a backslash. They are a back-reference if the number is below 10,
+    /// does not begin with an octal digit, or is at most the number of groups so far. Otherwise
+    /// they are the octal code of a character.
     pub(super) fn digits(&mut self, first: char) -> Result<Node, ParseError> {
         let position = self.characters.position();
         self.characters.go_to(position - 1);

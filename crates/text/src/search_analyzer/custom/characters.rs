@@ -40,8 +40,8 @@ impl PartialEq for Mappings {
 const ZERO_WIDTH_NON_JOINER: char = '\u{200c}';
 
 impl CharacterFilter {
-    /// Returns a filter that replaces strings. Where several match, the longest one counts. Fails with
-    /// a sentence if there are too many.
+    /// Returns a filter that replaces strings. Where several match, the longest one counts. Fails
+    /// with a sentence if there are too many.
     pub fn map(pairs: Vec<(String, String)>) -> Result<CharacterFilter, String> {
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
@@ -104,8 +104,8 @@ fn normalize(text: &str, target: &mut Rewrite<'_>) {
     }
 }
 
-/// Returns `true` if a character may become one with the characters before it: marks, and the vowels
-/// and final consonants of Hangul.
+/// Returns `true` if a character may become one with the characters before it: marks, and the
+/// vowels and final consonants of Hangul.
 fn is_continuation(character: char) -> bool {
     canonical_combining_class(character) != 0 || matches!(character, '\u{1160}'..='\u{11ff}')
 }

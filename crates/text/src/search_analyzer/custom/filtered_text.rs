@@ -74,8 +74,8 @@ impl<'t> FilteredText<'t> {
     }
 }
 
-/// Returns the offset in the text before a change. Inside a replacement this is the start of what was
-/// replaced.
+/// Returns the offset in the text before a change. Inside a replacement this is the start of what
+/// was replaced.
 fn before(offsets: &[OffsetPair], after: usize) -> usize {
     let next = offsets.partition_point(|pair| pair.after <= after);
     let Some((at, pair)) = next
@@ -91,8 +91,8 @@ fn before(offsets: &[OffsetPair], after: usize) -> usize {
     }
 }
 
-/// Returns the end in the text before a change of a range that ends at `after`. Inside a replacement
-/// and at its end this is the end of what was replaced.
+/// Returns the end in the text before a change of a range that ends at `after`. Inside a
+/// replacement and at its end this is the end of what was replaced.
 fn end_before(offsets: &[OffsetPair], after: usize) -> usize {
     let next = offsets.partition_point(|pair| pair.after < after);
     let in_replacement = next.checked_sub(1).is_some_and(is_replacement);

@@ -1,7 +1,7 @@
 //! Token filters, and the chain of the filters of an analyzer.
 //!
-//! A filter takes one token at a time and passes none, one or several. Tokens have the step from the
-//! position of the token before, so a filter that leaves one out adds its step to the next one.
+//! A filter takes one token at a time and passes none, one or several. Tokens have the step from
+//! the position of the token before, so a filter that leaves one out adds its step to the next one.
 
 use std::collections::{HashSet, VecDeque};
 

@@ -1,7 +1,8 @@
 //! The parts of tokens: the token filter `wordDelimiterGraph`.
 //!
 //! A token is split at characters that are neither letters nor digits, where small letters are
-//! followed by capitals, and between letters and digits. Parts, and parts that are joined, are tokens.
+//! followed by capitals, and between letters and digits. Parts, and parts that are joined, are
+//! tokens.
 
 use std::collections::HashSet;
 use std::ops::Range;

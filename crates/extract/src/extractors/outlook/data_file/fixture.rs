@@ -302,7 +302,8 @@ impl<'d> FileWriter<'d> {
         (data, self.add_subnodes(&subnodes))
     }
 
-    /// Adds a heap with properties. Long values become subnodes. `object` is the subnode of an attached item.
+    /// Adds a heap with properties. Long values become subnodes. `object` is the subnode of an
+    /// attached item.
     fn add_properties(
         &mut self,
         properties: &[Property],

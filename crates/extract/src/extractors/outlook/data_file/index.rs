@@ -1,4 +1,5 @@
-//! The two indexes of a file, which are B-trees of pages: of nodes by their identifiers, and of blocks.
+//! The two indexes of a file, which are B-trees of pages: of nodes by their identifiers, and of
+//! blocks.
 //!
 //! ```text
 //! page    entries │ number (1 or 2) │ maximum │ bytes of an entry (1) │ level (1) │ trailer

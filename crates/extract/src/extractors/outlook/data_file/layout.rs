@@ -19,8 +19,8 @@ pub(super) struct Layout {
     /// The size of identifiers and positions in bytes.
     word_bytes: usize,
     pub(super) page_bytes: usize,
-    /// Offsets in a page of an index: the number of entries, the bytes of an entry, the level, the trailer
-    /// with the kind of the page, and its checksum.
+    /// Offsets in a page of an index: the number of entries, the bytes of an entry, the level, the
+    /// trailer with the kind of the page, and its checksum.
     pub(super) entry_count_offset: usize,
     pub(super) entry_bytes_offset: usize,
     pub(super) page_trailer_offset: usize,
