@@ -3,14 +3,13 @@
 use std::sync::OnceLock;
 
 use windrow_document::{Document, DocumentBuf, ValueRef};
-use windrow_interrupt::Interrupted;
+use windrow_interrupt::{Interrupted, UNCOUNTED, WorkCounter};
 
 use crate::Error;
 use crate::cells::Cells;
 use crate::key_range::KeyRange;
 use crate::region::Region;
 use crate::shape::parse_stored;
-use crate::work::{UNCOUNTED, WorkCounter};
 
 /// The spatial relation that a condition requires between a value and its region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

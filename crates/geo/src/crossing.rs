@@ -9,9 +9,9 @@ use s2rst::s2::edge_crossings::Crossing;
 use s2rst::s2::shape::{Edge, Shape};
 use s2rst::s2::shape_index::{ShapeIndex, ShapeIndexCell};
 use s2rst::s2::wedge_relations::{WedgeRel, wedge_relation};
+use windrow_interrupt::WorkCounter;
 
 use crate::Error;
-use crate::work::WorkCounter;
 
 /// An edge of the polygon with its number.
 struct NumberedEdge {

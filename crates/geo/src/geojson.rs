@@ -3,13 +3,14 @@
 
 use s2rst::s2::Point;
 use windrow_document::{Array, Document, ValueRef};
+use windrow_interrupt::{UNCOUNTED, WorkCounter};
 
 use crate::Error;
 use crate::coordinates::{Coordinates, ExtraElements};
 use crate::line::Line;
 use crate::polygon::{Polygon, Winding};
 use crate::shape::{Geometry, LeafPoint, Shape};
-use crate::work::{UNCOUNTED, UNITS_PER_VERTEX, WorkCounter};
+use crate::work::UNITS_PER_VERTEX;
 
 /// The names of the only supported coordinate reference system: WGS 84 longitude and latitude.
 const EARTH: [&str; 2] = ["EPSG:4326", "urn:ogc:def:crs:OGC:1.3:CRS84"];

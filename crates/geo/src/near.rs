@@ -2,11 +2,10 @@
 
 use s2rst::s2::Point;
 use windrow_document::{Document, DocumentBuf, ValueRef};
-use windrow_interrupt::Interrupted;
+use windrow_interrupt::{Interrupted, UNCOUNTED, WorkCounter};
 
 use crate::coordinates::{Coordinates, ExtraElements};
 use crate::shape::{Shape, parse_stored};
-use crate::work::{UNCOUNTED, WorkCounter};
 use crate::{EARTH_RADIUS_METERS, Error, geojson};
 
 /// The unit of a query's distances.

@@ -2,11 +2,12 @@
 
 use s2rst::s2::shape_index_region::ShapeIndexRegion;
 use s2rst::s2::{Cell, CellId, Loop, Point, Rect, Region};
+use windrow_interrupt::WorkCounter;
 
 use crate::Error;
 use crate::crossing::check_crossings;
 use crate::line::{Edge, INDEX_EDGES_MIN, distance_to, touches_edge, widen};
-use crate::work::{UNITS_PER_VERTEX, WorkCounter};
+use crate::work::UNITS_PER_VERTEX;
 
 /// Which side of a ring is the interior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,13 +3,12 @@
 use s2rst::s1::Angle;
 use s2rst::s2::Cap;
 use windrow_document::{Document, ValueRef};
-use windrow_interrupt::Interrupted;
+use windrow_interrupt::{Interrupted, WorkCounter};
 
 use crate::coordinates::{Coordinates, ExtraElements};
 use crate::plane::{PlaneShape, circle};
 use crate::relation::{any, cap_contains};
 use crate::shape::{Geometry, Shape};
-use crate::work::WorkCounter;
 use crate::{Error, geojson};
 
 /// The region of a condition.

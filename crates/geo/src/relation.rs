@@ -3,12 +3,12 @@
 use s2rst::s2::edge_crossings::{Crossing, crossing_sign};
 use s2rst::s2::{Cap, Point, Rect, Region};
 
-use windrow_interrupt::Interrupted;
+use windrow_interrupt::{Interrupted, WorkCounter};
 
 use crate::line::{Edge, crosses_inside, distance_to, midpoint};
 use crate::polygon::Polygon;
 use crate::shape::Geometry;
-use crate::work::{UNITS_PER_VERTEX, WorkCounter};
+use crate::work::UNITS_PER_VERTEX;
 
 impl Geometry {
     fn bound(&self) -> Rect {

@@ -10,14 +10,13 @@ use s2rst::r1;
 use s2rst::s1::{self, Angle};
 use s2rst::s2::{Cap, Cell, CellId, Rect, Region};
 use windrow_document::{Document, DocumentBuf, ValueRef};
-use windrow_interrupt::Interrupted;
+use windrow_interrupt::{Interrupted, UNCOUNTED, WorkCounter};
 
 use crate::coordinates::Coordinates;
 use crate::covering::{CellLevels, covering_of, descendants_of, query_covering};
 use crate::key_range::KeyRange;
 use crate::relation::any;
 use crate::shape::{Geometry, Shape, parse_stored};
-use crate::work::{UNCOUNTED, WorkCounter};
 use crate::{Error, geojson};
 
 /// The radius of the earth as a sphere for the distances of MongoDB Search, in meters: the mean

@@ -2,12 +2,11 @@
 
 use s2rst::s2::{Cell, CellId, Point};
 use windrow_document::ValueRef;
-use windrow_interrupt::Interrupted;
+use windrow_interrupt::{Interrupted, WorkCounter};
 
 use crate::coordinates::Coordinates;
 use crate::line::Line;
 use crate::polygon::Polygon;
-use crate::work::WorkCounter;
 use crate::{EARTH_RADIUS_METERS, Error};
 
 /// The work of reporting that a value is not a shape.
