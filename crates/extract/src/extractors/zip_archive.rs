@@ -80,11 +80,12 @@ fn open_member<'a>(
     if member.is_link {
         return Err(ExtractError::Unsupported("link in an archive"));
     }
-    // These crates limit the memory.
+    let data = directory.entry(member)?.data();
+    // These decompressors limit the memory.
     let opened = match member.method {
-        CompressionMethod::ZSTD => Ok(compressed::open_zstandard(directory.entry(member)?.data())),
-        CompressionMethod::XZ => Ok(compressed::open_xz(directory.entry(member)?.data())),
-        CompressionMethod::LZMA => open_lzma(directory.entry(member)?.data(), member.content_bytes),
+        CompressionMethod::ZSTD => Ok(compressed::open_zstandard(data)),
+        CompressionMethod::XZ => Ok(compressed::open_xz(data)),
+        CompressionMethod::LZMA => open_lzma(data, member.content_bytes),
         _ => return directory.open_member(member),
     };
     opened.map_err(|error| ExtractError::malformed(FORMAT, error))
