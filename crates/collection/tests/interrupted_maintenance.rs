@@ -2,20 +2,19 @@
 
 #[path = "common/building.rs"]
 mod building;
+mod common;
 
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use building::build;
 use bytes::Bytes;
-use windrow_collection::{
-    Background, Change, Checks, Engine, EngineOptions, Error, InsertOrder, Namespace, RecordId,
-    Work,
-};
+use windrow_collection::{Change, Checks, Error, InsertOrder, RecordId, Work};
 use windrow_document::{Document, doc};
 use windrow_interrupt::{Interrupted, Uninterrupted};
 use windrow_storage::MemoryDisk;
+
+use common::{collection, namespace, open};
 
 const MAX_TIME_EXPIRED: i32 = 50;
 
@@ -29,14 +28,9 @@ fn is_expired<T>(result: Result<T, Error>) -> bool {
 
 #[test]
 fn validation_and_compaction_return_the_error_of_the_interrupt() {
-    let options = EngineOptions {
-        threads: 1,
-        background: Background::Caller,
-        ..EngineOptions::with_memory(64 << 20)
-    };
-    let engine = Engine::open(Arc::new(MemoryDisk::new()), options).unwrap();
-    let namespace = Namespace::new("d", "c").unwrap();
-    let collection = engine.create(&namespace, Document::EMPTY).unwrap();
+    let engine = open(&MemoryDisk::new());
+    engine.create(&namespace(), Document::EMPTY).unwrap();
+    let collection = collection(&engine);
     build(&collection, doc! { "key": { "n": 1 }, "name": "n_1" });
     for round in 0..2 {
         let document = |n: i32| doc! { "_id": (round * 5_000 + n), "n": n }.into_bytes();
