@@ -1,11 +1,13 @@
 """Windrow over an object store (versitygw on the local disk) beside an embedded database.
 
     measure.py --windrow PATH --bench PATH [--parts w8,lag,start] [--rounds N] [--gigabytes N]
+               [--random-bytes N]
 
 w8: insertion in batches of 1,000 with w: 1 and with j: true, which waits for the store, over 1 and 64
 connections, and single inserts with j: true. lag: how long a write of the primary takes to be visible
 on a follower while batches are inserted at full rate. start: a server without local data, from its
-start to its first find by _id, and what it has read of the store by then.
+start to its first find by _id, and what it has read of the store by then. Its documents have values
+of 1,000 bytes, a random piece of --random-bytes that repeats: the fewer, the better they compress.
 """
 
 import argparse
@@ -124,12 +126,12 @@ def lag(folder, store):
           f"{inserted[0] / LAG_SECONDS:,.0f} documents/s were inserted", flush=True)
 
 
-def start(folder, store, gigabytes):
+def start(folder, store, gigabytes, random_bytes):
     prefix = f"start-{os.getpid()}"
     count = int(gigabytes * 1e9 / VALUE_BYTES)
     with StoreServer(folder / "filled", store, prefix, options=["--cache-bytes", "1GB"]) as server:
         began = time.monotonic()
-        fill(server, count)
+        fill(server, count, random_bytes)
         server.client().test.command("compact", "c")
         print(f"start: {count:,} documents in {time.monotonic() - began:.0f} s", flush=True)
         assert server.stop() == 0
@@ -141,7 +143,7 @@ def start(folder, store, gigabytes):
         client = server.client()
         found = client.test.c.find_one({"_id": count // 3})
         seconds = time.monotonic() - began
-        assert found["value"] == value_of(count // 3)
+        assert found["value"] == value_of(count // 3, random_bytes)
         read = client.admin.command("serverStatus")["windrow"]["store"]["bytesRead"]
         began = time.monotonic()
         source = random.Random(1)
@@ -153,17 +155,18 @@ def start(folder, store, gigabytes):
           "each", flush=True)
 
 
-def value_of(number):
-    return random.Random(number).randbytes(VALUE_BYTES)
+def value_of(number, random_bytes):
+    piece = random.Random(number).randbytes(random_bytes)
+    return (piece * (VALUE_BYTES // random_bytes + 1))[:VALUE_BYTES]
 
 
-def fill(server, count):
+def fill(server, count, random_bytes):
     threads, each = 4, 1000
 
     def work(first):
         collection = server.client().get_database("test", write_concern=WRITTEN).c
         for begin in range(first * each, count, threads * each):
-            collection.insert_many([{"_id": i, "value": value_of(i)}
+            collection.insert_many([{"_id": i, "value": value_of(i, random_bytes)}
                                     for i in range(begin, min(begin + each, count))], ordered=False)
     workers = [threading.Thread(target=work, args=(first,)) for first in range(threads)]
     for worker in workers:
@@ -179,6 +182,7 @@ def main():
     parser.add_argument("--parts", default="w8,lag,start")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--gigabytes", type=float, default=5)
+    parser.add_argument("--random-bytes", type=int, default=VALUE_BYTES)
     options = parser.parse_args()
     os.environ.update(CREDENTIALS)
     os.environ["WINDROW"] = str(options.windrow.resolve())
@@ -194,7 +198,7 @@ def main():
             if "lag" in options.parts:
                 lag(folder, store)
             if "start" in options.parts:
-                start(folder, store, options.gigabytes)
+                start(folder, store, options.gigabytes, options.random_bytes)
         finally:
             store.stop()
 
