@@ -56,6 +56,22 @@ pub struct CreatedIndexes {
     pub created: Vec<String>,
 }
 
+/// Returns the requested indexes that do not exist yet. Fails with [`Error::IndexConflict`] if one
+/// conflicts with an existing or another requested index.
+///
+/// Creation of indexes repeats this under the lock of catalog changes. A caller uses it to check a
+/// request before it creates a collection or waits for the builds of other callers.
+pub fn missing_indexes(
+    known: &[Arc<Index>],
+    requested: Vec<Definition>,
+) -> Result<Vec<Definition>, Error> {
+    let known: Vec<Arc<Definition>> = known.iter().map(|it| it.definition.clone()).collect();
+    conflict::missing(&known, requested).map_err(|error| Error::IndexConflict {
+        code: error.code,
+        message: error.message,
+    })
+}
+
 /// A build checks unique indexes this many times before it excludes folds.
 const CHECKS_BESIDE_FOLDS: usize = 2;
 
@@ -142,16 +158,7 @@ impl Collection {
         let _schema = self.schema.write();
         self.check_exists()?;
         let since = core.storage.log.written();
-        let known: Vec<Arc<Definition>> = self
-            .all_indexes()
-            .iter()
-            .map(|index| index.definition.clone())
-            .collect();
-        let new =
-            conflict::new_ones(&known, definitions).map_err(|error| Error::IndexConflict {
-                code: error.code,
-                message: error.message,
-            })?;
+        let new = missing_indexes(&self.all_indexes(), definitions)?;
         let register = |definition| {
             let map = core.take_map_id();
             Arc::new(Index::new(map, Arc::new(definition), since))

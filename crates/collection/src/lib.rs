@@ -127,7 +127,7 @@ mod write;
 
 pub use alter::{DocumentChange, IndexModification, Modification, ModificationEvent, Renaming};
 pub use building::pool::BuildPriority;
-pub use building::{BuildControl, BuildPhase, CreatedIndexes};
+pub use building::{BuildControl, BuildPhase, CreatedIndexes, missing_indexes};
 pub use cap::Cap;
 pub use catalog::ddl_event::DdlKind;
 pub use catalog::namespace::{Namespace, VIEWS};

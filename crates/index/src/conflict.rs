@@ -30,7 +30,7 @@ const KEYS_CONFLICT: i32 = 86;
 ///
 /// Fails with MongoDB's code 67, 85 or 86 if a requested index conflicts with an existing or
 /// another requested one, and with 68 if an index is requested twice.
-pub fn new_ones(
+pub fn missing(
     known: &[Arc<Definition>],
     wanted: Vec<Definition>,
 ) -> Result<Vec<Definition>, Error> {
@@ -367,11 +367,11 @@ mod tests {
     fn requested_indexes_conflict_with_each_other() {
         let parse = |one: DocumentBuf| Definition::parse(one.as_document()).unwrap();
         let one = || parse(doc! { "key": { "a": 1 }, "name": "i" });
-        assert_eq!(new_ones(&[], vec![one()]).unwrap().len(), 1);
-        assert_eq!(new_ones(&[], vec![one(), one()]).unwrap_err().code, 68);
+        assert_eq!(missing(&[], vec![one()]).unwrap().len(), 1);
+        assert_eq!(missing(&[], vec![one(), one()]).unwrap_err().code, 68);
         let known = [Arc::new(one())];
-        assert_eq!(new_ones(&known, vec![one(), one()]).unwrap().len(), 0);
+        assert_eq!(missing(&known, vec![one(), one()]).unwrap().len(), 0);
         let other = parse(doc! { "key": { "a": 1 }, "name": "j" });
-        assert_eq!(new_ones(&[], vec![one(), other]).unwrap_err().code, 85);
+        assert_eq!(missing(&[], vec![one(), other]).unwrap_err().code, 85);
     }
 }

@@ -10,7 +10,7 @@
 //! - [`Definition`] is a parsed index specification. [`KeyField`] is one part of its key.
 //! - [`Scratch`] holds the buffers that are reused between documents.
 //! - [`Multikey`] tells which paths of an index met arrays.
-//! - [`conflict::new_ones`] compares requested indexes with existing ones.
+//! - [`conflict::missing`] compares requested indexes with existing ones.
 //!
 //! The keys of an index by its kind:
 //!

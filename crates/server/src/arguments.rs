@@ -93,7 +93,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// Returns a boolean, as [`bool`](Self::bool) does, but null has a wrong type.
-    pub fn given_bool(&self, name: &str) -> Result<Option<bool>, CommandError> {
+    pub fn non_null_bool(&self, name: &str) -> Result<Option<bool>, CommandError> {
         match self.get(name) {
             Some(value) if value.is_nullish() => {
                 Err(self.wrong_type(name, value.type_of(), &[Type::Bool]))
@@ -153,10 +153,10 @@ impl<'a> Arguments<'a> {
             return Ok(None);
         };
         u64::try_from(number).map(Some).map_err(|_| {
-            let field = format!("{}.{name}", self.command);
+            let path = self.path(name);
             CommandError::new(
                 ErrorCode::BadValue,
-                format!("BSON field '{field}' value must be >= 0, actual value '{number}'"),
+                format!("BSON field '{path}' value must be >= 0, actual value '{number}'"),
             )
         })
     }
@@ -166,9 +166,9 @@ impl<'a> Arguments<'a> {
     pub fn one_of(&self, name: &str, known: &[&str]) -> Result<Option<&'a str>, CommandError> {
         match self.string(name)? {
             Some(word) if !known.contains(&word) => {
-                let field = format!("{}.{name}", self.command);
+                let path = self.path(name);
                 let message =
-                    format!("Enumeration value '{word}' for field '{field}' is not a valid value.");
+                    format!("Enumeration value '{word}' for field '{path}' is not a valid value.");
                 Err(CommandError::new(ErrorCode::BadValue, message))
             }
             word => Ok(word),
@@ -183,32 +183,34 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// Returns the name of an argument in errors: that of the command and its own.
+    pub fn path(&self, name: &str) -> String {
+        format!("{}.{name}", self.command)
+    }
+
     /// Returns the error of an unknown argument.
     pub fn unknown(&self, name: &str) -> CommandError {
-        let message = format!("BSON field '{}.{name}' is an unknown field.", self.command);
+        let message = format!("BSON field '{}' is an unknown field.", self.path(name));
         CommandError::new(ErrorCode::IDLUnknownField, message)
     }
 
     /// Returns the error of a missing argument.
     pub fn missing(&self, name: &str) -> CommandError {
-        let message = format!(
-            "BSON field '{}.{name}' is missing but a required field",
-            self.command
-        );
+        let path = self.path(name);
+        let message = format!("BSON field '{path}' is missing but a required field");
         CommandError::new(ErrorCode::IDLFailedToParse, message)
     }
 
     /// Returns the error of an argument with a wrong type.
     pub fn wrong_type(&self, name: &str, found: Type, expected: &[Type]) -> CommandError {
-        let (command, found) = (self.command, found.name());
+        let (path, found) = (self.path(name), found.name());
         let names: Vec<&str> = expected.iter().map(|one| one.name()).collect();
         let expected = match names.as_slice() {
             [one] => format!("type '{one}'"),
             many => format!("types '[{}]'", many.join(", ")),
         };
-        let message = format!(
-            "BSON field '{command}.{name}' is the wrong type '{found}', expected {expected}"
-        );
+        let message =
+            format!("BSON field '{path}' is the wrong type '{found}', expected {expected}");
         CommandError::new(ErrorCode::TypeMismatch, message)
     }
 

@@ -79,11 +79,20 @@ pub struct Effect {
     pub concern_error: Option<DocumentBuf>,
 }
 
-impl FailPoints {
-    /// Sets a fail point. Returns the number of times it was reached before.
-    pub fn configure(&self, name: &str, arguments: &Arguments<'_>) -> Result<i64, CommandError> {
-        let place = NAMES.iter().position(|known| *known == name);
-        let place = place.ok_or_else(|| {
+/// A parsed `configureFailPoint`.
+pub struct FailPointSettings {
+    /// One of [`NAMES`].
+    name: &'static str,
+    mode: Mode,
+    data: Data,
+}
+
+impl FailPointSettings {
+    /// Parses the arguments of the command. Fails with FailPointSetFailed for an unknown name.
+    pub fn parse(arguments: &Arguments<'_>) -> Result<FailPointSettings, CommandError> {
+        let name = arguments.string("configureFailPoint")?.unwrap_or_default();
+        let known = NAMES.into_iter().find(|known| *known == name);
+        let name = known.ok_or_else(|| {
             CommandError::new(ErrorCode::FailPointSetFailed, format!("{name} not found"))
         })?;
         let mode = Mode::parse(arguments.present("mode"))?;
@@ -94,18 +103,31 @@ impl FailPoints {
             RETRYABLE_WRITE => Data::parse_retryable_writes(data)?,
             _ => Data::default(),
         };
+        Ok(FailPointSettings { name, mode, data })
+    }
+
+    /// Returns the name of the fail point.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl FailPoints {
+    /// Sets a fail point. Returns the number of times it was reached before.
+    pub fn configure(&self, settings: FailPointSettings) -> i64 {
         let mut points = lock(&self.points);
-        let met = match points.get_mut(place) {
+        let place = NAMES.iter().position(|known| *known == settings.name);
+        let met = match place.and_then(|place| points.get_mut(place)) {
             None => 0,
             Some(point) => {
-                point.mode = mode;
-                point.data = data;
+                point.mode = settings.mode;
+                point.data = settings.data;
                 point.met
             }
         };
         let is_armed = points.iter().any(|point| point.mode != Mode::Off);
         self.armed.store(is_armed, Relaxed);
-        Ok(met)
+        met
     }
 
     /// Returns the effect on a command that is about to run.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use windrow_document::{DocumentBuf, Value, doc};
 use windrow_wire::limits::DOCUMENT_BYTES_MAX;
-use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request};
+use windrow_wire::{Batch, CommandError, ErrorCode, Request};
 
 use crate::arguments::Arguments;
 use crate::context::Context;
@@ -55,25 +55,17 @@ impl BatchSource for ListCursor {
     }
 }
 
-/// Returns the reply `{cursor: {id, ns, firstBatch}}`, in MongoDB's field order for lists. The
-/// batch has `cursor: {batchSize}` documents, by default as many as fit in a reply.
-pub fn reply(
+/// Opens a cursor over a list. Returns the reply `{cursor: {id, ns, firstBatch}}`, in MongoDB's
+/// field order for lists. The batch has at most `batch_size` documents, by default as many as fit
+/// in a reply.
+pub fn open(
     request: &Request,
     context: &Context<'_>,
     namespace: &str,
     documents: Vec<DocumentBuf>,
-) -> Result<Reply, CommandError> {
-    cursor(request, context, namespace, documents).map(Reply::ok)
-}
-
-/// Returns the cursor as the first field of a reply with other fields.
-pub fn cursor(
-    request: &Request,
-    context: &Context<'_>,
-    namespace: &str,
-    documents: Vec<DocumentBuf>,
+    batch_size: Option<usize>,
 ) -> Result<DocumentBuf, CommandError> {
-    let limit = batch_size(request)?.unwrap_or(usize::MAX);
+    let limit = batch_size.unwrap_or(usize::MAX);
     let mut listed = ListCursor(documents.into());
     let first = listed.take(limit, DOCUMENT_BYTES_MAX);
     let id = if listed.0.is_empty() {
@@ -90,8 +82,9 @@ pub fn cursor(
     })
 }
 
-fn batch_size(request: &Request) -> Result<Option<usize>, CommandError> {
-    let Some(cursor) = Arguments::new(request).document("cursor")? else {
+/// Parses `cursor: {batchSize}`.
+pub fn parse_batch_size(arguments: &Arguments<'_>) -> Result<Option<usize>, CommandError> {
+    let Some(cursor) = arguments.document("cursor")? else {
         return Ok(None);
     };
     if let Some((name, _)) = cursor.iter().find(|(name, _)| *name != "batchSize") {

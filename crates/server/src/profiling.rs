@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
-use windrow_document::Document;
 use windrow_mql::filter::Filter;
 
 use crate::random;
@@ -158,11 +157,6 @@ impl Profiling {
     }
 }
 
-/// Parses the filter of a database's settings.
-pub fn parse_filter(filter: Document<'_>) -> Result<Filter, windrow_mql::Error> {
-    Filter::parse(filter)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,7 +187,7 @@ mod tests {
                      millis: i64,
                      expected: (bool, bool)| {
             let profiling = new(100, ProfilingLevel::Off);
-            let filter = filter.map(|filter| parse_filter(filter.as_document()).unwrap());
+            let filter = filter.map(|filter| Filter::parse(filter.as_document()).unwrap());
             profiling.set_database("d", DatabaseProfiling { level, filter });
             let verdict = profiling.judge("d", millis, || doc! { "op": "query", "millis": millis });
             assert_eq!((verdict.log, verdict.keep), expected, "{level:?} {millis}");

@@ -13,10 +13,10 @@
 use std::sync::Arc;
 
 use windrow_document::{Document, DocumentBuf, ValueRef};
-use windrow_index::{Definition, conflict};
+use windrow_index::Definition;
 
-use super::{PartKind, Transaction, TransactionState, conflict as write_conflict};
-use crate::building::CreatedIndexes;
+use super::{PartKind, Transaction, TransactionState, conflict};
+use crate::building::{CreatedIndexes, missing_indexes};
 use crate::catalog::namespace::{Namespace, check_case};
 use crate::catalog::rows;
 use crate::collection::Collection;
@@ -66,13 +66,7 @@ impl Transaction {
         let is_new =
             part.is_some_and(|part| part.kind == PartKind::Created && part.payload.is_empty());
         let before = collection.index_count();
-        let known = collection.all_indexes();
-        let known: Vec<Arc<Definition>> = known.iter().map(|it| it.definition.clone()).collect();
-        let new =
-            conflict::new_ones(&known, definitions).map_err(|error| Error::IndexConflict {
-                code: error.code,
-                message: error.message,
-            })?;
+        let new = missing_indexes(&collection.all_indexes(), definitions)?;
         if !is_new && !new.is_empty() {
             let name = collection.namespace();
             let message = format!(
@@ -112,7 +106,7 @@ impl Transaction {
         let _naming = self.collections.naming.lock();
         for (namespace, created) in &state.created {
             if self.collections.by_name(namespace).is_some() || self.has_view(namespace)? {
-                return Err(write_conflict(created, "the name"));
+                return Err(conflict(created, "the name"));
             }
             self.collections.check_case(&namespace.database)?;
         }

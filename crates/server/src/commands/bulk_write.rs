@@ -9,7 +9,9 @@ use windrow_document::{ArrayBuf, Document, Value, ValueRef};
 use windrow_invariant::Bug;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request, RequestDocuments};
 
-use super::{delete, insert, update};
+use super::delete::{self, DeleteStatement};
+use super::insert;
+use super::update::{self, UpdateStatement};
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::{Arguments, statements};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
@@ -99,12 +101,14 @@ const NAMESPACE: &str = "admin.$cmd.bulkWrite";
 struct BulkWriteRequest<'a> {
     /// The namespaces of `nsInfo`.
     namespaces: Vec<Target>,
-    operations: Vec<BulkOperation>,
+    operations: Vec<BulkOperation<'a>>,
     /// The variables of `let`.
     variables: Option<Document<'a>>,
     storage: StorageOptions,
     ordered: bool,
     errors_only: bool,
+    /// The documents in the first batch of the results.
+    batch_size: Option<usize>,
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
@@ -118,7 +122,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     bulk.run(context, &mut results)?;
     let (documents, counts) = results.finish();
     counts.record(context.operation);
-    let mut reply = list_cursor::cursor(request, context, NAMESPACE, documents)?;
+    let mut reply = list_cursor::open(request, context, NAMESPACE, documents, bulk.batch_size)?;
     counts.add_to(&mut reply);
     Ok(Reply::ok(reply))
 }
@@ -185,6 +189,7 @@ impl<'a> BulkWriteRequest<'a> {
             storage,
             ordered,
             errors_only,
+            batch_size: list_cursor::parse_batch_size(&arguments)?,
         })
     }
 
@@ -199,11 +204,11 @@ impl<'a> BulkWriteRequest<'a> {
             index += match &operation.action {
                 BulkAction::Insert(_) => self.insert(context, target, index, rest, results)?,
                 BulkAction::Update(statement) => {
-                    self.update(context, target, index, statement.as_document(), results)?;
+                    self.update(context, target, index, statement, results)?;
                     1
                 }
                 BulkAction::Delete(statement) => {
-                    self.delete(context, target, index, statement.as_document(), results)?;
+                    self.delete(context, target, index, statement, results)?;
                     1
                 }
             };
@@ -221,13 +226,13 @@ impl<'a> BulkWriteRequest<'a> {
         context: &Context<'_>,
         target: &Target,
         first: usize,
-        operations: &[BulkOperation],
+        operations: &[BulkOperation<'_>],
         results: &mut BulkResults,
     ) -> Result<usize, CommandError> {
         let namespace = operations.first().map(|one| one.namespace);
         let together = operations.iter().map_while(|one| match &one.action {
             BulkAction::Insert(document) if Some(one.namespace) == namespace => {
-                Some(ValueRef::Document(document.as_document()))
+                Some(ValueRef::Document(*document))
             }
             _ => None,
         });
@@ -263,15 +268,14 @@ impl<'a> BulkWriteRequest<'a> {
         context: &Context<'_>,
         target: &Target,
         index: usize,
-        statement: Document<'_>,
+        statement: &UpdateStatement<'_>,
         results: &mut BulkResults,
     ) -> Result<(), CommandError> {
-        let statement = update::UpdateStatement::parse(statement)?;
         let options = update::UpdateOptions {
             variables: self.variables,
             storage: self.storage,
         };
-        match update::run_once(context, target, index, &statement, options) {
+        match update::run_once(context, target, index, statement, options) {
             Ok(updated) => results.updated(index, &updated),
             Err(error) => results.failed(index, true, &error)?,
         }
@@ -283,11 +287,10 @@ impl<'a> BulkWriteRequest<'a> {
         context: &Context<'_>,
         target: &Target,
         index: usize,
-        statement: Document<'_>,
+        statement: &DeleteStatement<'_>,
         results: &mut BulkResults,
     ) -> Result<(), CommandError> {
-        let statement = delete::DeleteStatement::parse(statement)?;
-        match delete::run_once(context, target, index, &statement, self.variables) {
+        match delete::run_once(context, target, index, statement, self.variables) {
             Ok(tally) => results.deleted(index, tally.changed),
             Err(error) => results.failed(index, false, &error)?,
         }

@@ -79,7 +79,7 @@ fn names(request: &Request) -> Result<Vec<&str>, CommandError> {
 }
 
 fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let (name, value) = parse(request)?;
+    let SetClusterParameterRequest { name, value } = SetClusterParameterRequest::parse(request)?;
     if name != DEFAULT_TIME_LIMIT {
         return Err(unknown(name));
     }
@@ -104,24 +104,32 @@ fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-/// Returns the parameter to set, and its value. There must be exactly one.
-fn parse(request: &Request) -> Result<(&str, Document<'_>), CommandError> {
-    let arguments = Arguments::new(request);
-    let command = request.command();
-    let parameters = arguments.document(command)?;
-    let parameters = parameters.ok_or_else(|| arguments.missing(command))?;
-    let mut fields = parameters.iter();
-    let (name, value) = fields.next().ok_or_else(|| unknown(""))?;
-    if fields.next().is_some() {
-        let message = "setClusterParameter only supports setting exactly one parameter";
-        return Err(CommandError::new(ErrorCode::InvalidOptions, message));
-    }
-    match value.as_document() {
-        Some(document) => Ok((name, document)),
-        None if name != DEFAULT_TIME_LIMIT => Err(unknown(name)),
-        None => {
-            let message = "Cluster parameter value must be an object";
-            Err(CommandError::new(ErrorCode::BadValue, message))
+/// A parsed `setClusterParameter`.
+struct SetClusterParameterRequest<'a> {
+    name: &'a str,
+    value: Document<'a>,
+}
+
+impl<'a> SetClusterParameterRequest<'a> {
+    /// Parses the parameter and its value. Fails if there is not exactly one parameter.
+    fn parse(request: &'a Request) -> Result<SetClusterParameterRequest<'a>, CommandError> {
+        let arguments = Arguments::new(request);
+        let command = request.command();
+        let parameters = arguments.document(command)?;
+        let parameters = parameters.ok_or_else(|| arguments.missing(command))?;
+        let mut fields = parameters.iter();
+        let (name, value) = fields.next().ok_or_else(|| unknown(""))?;
+        if fields.next().is_some() {
+            let message = "setClusterParameter only supports setting exactly one parameter";
+            return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+        }
+        match value.as_document() {
+            Some(value) => Ok(SetClusterParameterRequest { name, value }),
+            None if name != DEFAULT_TIME_LIMIT => Err(unknown(name)),
+            None => {
+                let message = "Cluster parameter value must be an object";
+                Err(CommandError::new(ErrorCode::BadValue, message))
+            }
         }
     }
 }

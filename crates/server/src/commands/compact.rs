@@ -22,10 +22,9 @@ pub const COMPACT: Command = Command {
     ..Command::EMPTY
 };
 
-fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let namespace = namespace::from_request(request)?;
-    context.operation.set_namespace(&namespace.to_string());
-    let arguments = Arguments::new(request);
+/// Checks the arguments besides the collection. `force` has no effect, because other operations run
+/// on beside a compaction. The others are refused.
+fn check_options(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     arguments.flag("force")?;
     let least = arguments.whole_number("freeSpaceTargetMB")?;
     if least.is_some_and(|least| least < 1) {
@@ -36,6 +35,13 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let message = "compact cannot compute in advance how much space it frees";
         return Err(CommandError::new(ErrorCode::NotImplemented, message));
     }
+    Ok(())
+}
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let namespace = namespace::from_request(request)?;
+    context.operation.set_namespace(&namespace.to_string());
+    check_options(&Arguments::new(request))?;
     let engine = &context.state.services.engine;
     let missing = || format!("collection does not exist: {namespace}");
     let collection = views::collection(context, &namespace, missing)?;

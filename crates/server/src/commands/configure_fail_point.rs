@@ -8,6 +8,7 @@ use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
+use crate::fail_points::FailPointSettings;
 
 pub const CONFIGURE_FAIL_POINT: Command = Command {
     name: "configureFailPoint",
@@ -22,9 +23,9 @@ pub const CONFIGURE_FAIL_POINT: Command = Command {
 };
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
-    let name = arguments.string("configureFailPoint")?.unwrap_or_default();
-    let count = context.state.fail_points.configure(name, &arguments)?;
+    let settings = FailPointSettings::parse(&Arguments::new(request))?;
+    let name = settings.name();
+    let count = context.state.fail_points.configure(settings);
     let attr = doc! { "failPointName": name, "failPoint": (request.body()) };
     let log = &context.state.services.log;
     log.info(

@@ -56,7 +56,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         Some(collection) => collection,
         None => {
             // Invalid indexes are refused before a collection is created for them.
-            missing_indexes(&[], &definitions)?;
+            missing_within_limit(&[], &definitions)?;
             context
                 .collection_or_create(&namespace)
                 .or_command_error()?
@@ -82,7 +82,7 @@ fn create(
     let mut created: Option<CreatedIndexes> = None;
     loop {
         let indexes = collection.indexes();
-        let missing = missing_indexes(&indexes, definitions)?;
+        let missing = missing_within_limit(&indexes, definitions)?;
         let building = index_builds::unready(&indexes, definitions);
         if !building.is_empty() {
             check_may_wait(context, collection)?;
@@ -186,14 +186,13 @@ fn reply(
     Reply::ok(reply)
 }
 
-/// Returns the requested indexes that do not exist yet.
-fn missing_indexes(
+/// Returns the requested indexes that do not exist yet. Fails if the collection would have more than
+/// [`INDEXES_MAX`].
+fn missing_within_limit(
     known: &[Arc<Index>],
     requested: &[Definition],
 ) -> Result<Vec<Definition>, CommandError> {
-    let definitions: Vec<_> = known.iter().map(|one| one.definition.clone()).collect();
-    let new =
-        windrow_index::conflict::new_ones(&definitions, requested.to_vec()).or_command_error()?;
+    let new = windrow_collection::missing_indexes(known, requested.to_vec()).or_command_error()?;
     let before = match known {
         [] => 1,
         known => known.iter().filter(|it| !it.definition.clustered).count(),

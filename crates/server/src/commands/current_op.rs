@@ -38,17 +38,31 @@ fn requirement(request: &AccessRequest<'_>) -> Requirement {
     Requirement::on_server(&[Action::inprog])
 }
 
+/// A parsed `currentOp`.
+struct CurrentOpRequest {
+    /// `true` if only operations of the user are listed.
+    own_only: bool,
+    /// `true` if idle connections are listed.
+    with_idle_connections: bool,
+    filter: Filter,
+}
+
+impl CurrentOpRequest {
+    fn parse(request: &Request) -> Result<CurrentOpRequest, CommandError> {
+        let arguments = Arguments::new(request);
+        let fields = request.body().iter().skip(1).filter(is_filter_field);
+        let filter: DocumentBuf = fields.collect();
+        Ok(CurrentOpRequest {
+            own_only: arguments.flag("$ownOps")?,
+            with_idle_connections: arguments.flag("$all")?,
+            filter: Filter::parse(filter.as_document()).or_command_error()?,
+        })
+    }
+}
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
-    let scope = OperationScope::new(context, arguments.flag("$ownOps")?);
-    let with_connections = arguments.flag("$all")?;
-    let filter: DocumentBuf = request
-        .body()
-        .iter()
-        .skip(1)
-        .filter(is_filter_field)
-        .collect();
-    let filter = Filter::parse(filter.as_document()).or_command_error()?;
+    let request = CurrentOpRequest::parse(request)?;
+    let scope = OperationScope::new(context, request.own_only);
     let state = context.state;
     let (running, idle) = state.operations.running_and_idle(&state.connections);
     let own = running.iter().filter(|one| scope.includes_operation(one));
@@ -57,12 +71,16 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         shown.extend(unattended_builds(state, &running));
     }
     shown.extend(idle::transactions(state, &scope));
-    if with_connections {
+    if request.with_idle_connections {
         shown.extend(idle::connections(state, &idle, &scope));
     }
     let mut found: Vec<Value> = Vec::new();
     for op in shown {
-        if filter.matches(op.as_document()).or_command_error()? {
+        if request
+            .filter
+            .matches(op.as_document())
+            .or_command_error()?
+        {
             found.push(op.into());
         }
     }

@@ -1,6 +1,7 @@
 //! `dbStats`: the sizes of a database.
 
 use windrow_access::Action;
+use windrow_collection::Engine;
 use windrow_document::{Value, doc};
 use windrow_wire::{CommandError, Reply, Request};
 
@@ -35,31 +36,54 @@ struct DatabaseSizes {
     index_bytes: u64,
 }
 
-fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
-    let scale = scale(&arguments)?;
-    let free_storage = arguments.flag("freeStorage")?;
-    let engine = &context.state.services.engine;
-    let views = engine.views(request.database()).or_command_error()?;
-    let mut sums = DatabaseSizes {
-        views: views.len() as u64,
-        ..DatabaseSizes::default()
-    };
-    for collection in engine.collections(request.database()) {
-        let statistics = collection.statistics();
-        sums.collections += 1;
-        sums.documents += statistics.documents;
-        sums.bytes += statistics.bytes;
-        sums.storage += statistics.bytes_stored + statistics.tail_bytes;
-        sums.indexes += statistics.index_count() as u64;
-        sums.index_bytes += statistics
-            .indexes
-            .iter()
-            .map(|one| one.bytes())
-            .sum::<u64>();
+/// A parsed `dbStats`.
+struct DbStatsRequest {
+    /// The divisor of sizes.
+    scale: u64,
+    with_free_storage: bool,
+}
+
+impl DbStatsRequest {
+    fn parse(request: &Request) -> Result<DbStatsRequest, CommandError> {
+        let arguments = Arguments::new(request);
+        Ok(DbStatsRequest {
+            scale: scale(&arguments)?,
+            with_free_storage: arguments.flag("freeStorage")?,
+        })
     }
+}
+
+impl DatabaseSizes {
+    /// Returns the sums over the collections of a database.
+    fn new(engine: &Engine, database: &str) -> Result<DatabaseSizes, CommandError> {
+        let views = engine.views(database).or_command_error()?;
+        let mut sums = DatabaseSizes {
+            views: views.len() as u64,
+            ..DatabaseSizes::default()
+        };
+        for collection in engine.collections(database) {
+            let statistics = collection.statistics();
+            sums.collections += 1;
+            sums.documents += statistics.documents;
+            sums.bytes += statistics.bytes;
+            sums.storage += statistics.bytes_stored + statistics.tail_bytes;
+            sums.indexes += statistics.index_count() as u64;
+            let indexes = statistics.indexes.iter();
+            sums.index_bytes += indexes.map(|one| one.bytes()).sum::<u64>();
+        }
+        Ok(sums)
+    }
+}
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let DbStatsRequest {
+        scale,
+        with_free_storage,
+    } = DbStatsRequest::parse(request)?;
+    let engine = &context.state.services.engine;
+    let sums = DatabaseSizes::new(engine, request.database())?;
     let mut reply = describe(request.database(), &sums, scale);
-    if free_storage {
+    if with_free_storage {
         // Unneeded files are removed, so no file contains free space.
         for name in FREE_STORAGE {
             reply.push(name, 0.0);

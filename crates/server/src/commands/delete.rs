@@ -49,6 +49,9 @@ pub const DELETE: Command = Command {
 /// The fields of a statement.
 const FIELDS: &[&str] = &["q", "limit", "collation", "hint"];
 
+/// The fields of a delete in a bulk write.
+const BULK_WRITE_FIELDS: &[&str] = &["delete", "filter", "multi", "collation", "hint"];
+
 /// One of `deletes`, with checked types.
 pub struct DeleteStatement<'a> {
     /// The statement as sent.
@@ -141,6 +144,7 @@ fn run_statement(
 }
 
 impl<'a> DeleteStatement<'a> {
+    /// Parses a statement of `deletes`.
     pub fn parse(statement: Document<'a>) -> Result<DeleteStatement<'a>, CommandError> {
         let fields = Arguments::within("delete.deletes", statement);
         fields.only(FIELDS)?;
@@ -150,6 +154,20 @@ impl<'a> DeleteStatement<'a> {
             source: statement,
             filter,
             one: read_limit(limit)?,
+            collation: fields.document("collation")?,
+            hint: queries::hint(fields.get("hint"))?,
+        })
+    }
+
+    /// Parses a delete of a bulk write.
+    pub fn parse_bulk_write(operation: Document<'a>) -> Result<DeleteStatement<'a>, CommandError> {
+        let fields = Arguments::within("bulkWrite.delete", operation);
+        fields.only(BULK_WRITE_FIELDS)?;
+        let filter = fields.document("filter")?;
+        Ok(DeleteStatement {
+            source: operation,
+            filter: filter.ok_or_else(|| fields.missing("filter"))?,
+            one: !fields.bool("multi")?.unwrap_or(false),
             collation: fields.document("collation")?,
             hint: queries::hint(fields.get("hint"))?,
         })

@@ -30,10 +30,44 @@ pub const DROP_INDEXES: Command = Command {
 /// MongoDB's error code for the clustered index.
 const CLUSTERED: ErrorCode = ErrorCode(5_979_800);
 
+/// A parsed `dropIndexes`.
+struct DropIndexesRequest<'a> {
+    target: Target,
+    selector: IndexSelector<'a>,
+}
+
+/// The indexes to drop.
+enum IndexSelector<'a> {
+    /// All except that on `_id`.
+    All,
+    Name(&'a str),
+    Names(Array<'a>),
+    Key(Document<'a>),
+    /// A value that is neither a name nor a key, which MongoDB ignores.
+    Nothing,
+}
+
+impl<'a> DropIndexesRequest<'a> {
+    fn parse(request: &'a Request) -> Result<DropIndexesRequest<'a>, CommandError> {
+        let namespace = namespace::from_request(request)?;
+        let arguments = Arguments::new(request);
+        Ok(DropIndexesRequest {
+            target: Target::from_arguments(namespace, &arguments)?,
+            selector: match arguments.get("index") {
+                Some(ValueRef::String("*")) => IndexSelector::All,
+                Some(ValueRef::String(name)) => IndexSelector::Name(name),
+                Some(ValueRef::Array(names)) => IndexSelector::Names(names),
+                Some(ValueRef::Document(key)) => IndexSelector::Key(key),
+                _ => IndexSelector::Nothing,
+            },
+        })
+    }
+}
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let namespace = namespace::from_request(request)?;
+    let DropIndexesRequest { target, selector } = DropIndexesRequest::parse(request)?;
+    let namespace = target.namespace.clone();
     context.operation.set_namespace(&namespace.to_string());
-    let target = Target::from_arguments(namespace.clone(), &Arguments::new(request))?;
     let missing = || format!("ns not found {namespace}");
     let collection = match target.collection(context)? {
         Some(collection) => collection,
@@ -41,9 +75,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     let _ddl_guard = context.exclude(&collection)?;
     let before = collection.index_count() as i32;
-    let selector = request.get("index");
     // All names are resolved before the first index is dropped.
-    for name in names(&collection, selector)? {
+    for name in selector.names(&collection)? {
         collection.drop_index(&name).or_command_error()?;
         let cursors = &context.state.cursors;
         cursors.end_using(&namespace.to_string(), &name);
@@ -61,24 +94,23 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         );
     }
     let mut reply = doc! { "nIndexesWas": before };
-    if selector == Some(ValueRef::String("*")) {
+    if matches!(selector, IndexSelector::All) {
         reply.push("msg", "non-_id indexes dropped for collection");
     }
     Ok(Reply::ok(reply))
 }
 
-/// Returns the names of the indexes to drop. A value that is neither a name nor a key selects none.
-fn names(
-    collection: &Collection,
-    selector: Option<ValueRef<'_>>,
-) -> Result<Vec<String>, CommandError> {
-    match selector {
-        Some(ValueRef::String("*")) => Ok(all_but_ids(collection)),
-        Some(ValueRef::String(name)) => Ok(vec![by_name(collection, name)?]),
-        Some(ValueRef::Array(all)) if selects_all(all) => Ok(all_but_ids(collection)),
-        Some(ValueRef::Document(key)) => Ok(vec![by_key(collection, key)?]),
-        Some(ValueRef::Array(all)) => by_names(collection, all),
-        _ => Ok(Vec::new()),
+impl IndexSelector<'_> {
+    /// Returns the names of the selected indexes.
+    fn names(&self, collection: &Collection) -> Result<Vec<String>, CommandError> {
+        match *self {
+            IndexSelector::All => Ok(all_but_ids(collection)),
+            IndexSelector::Names(names) if selects_all(names) => Ok(all_but_ids(collection)),
+            IndexSelector::Name(name) => Ok(vec![by_name(collection, name)?]),
+            IndexSelector::Names(names) => by_names(collection, names),
+            IndexSelector::Key(key) => Ok(vec![by_key(collection, key)?]),
+            IndexSelector::Nothing => Ok(Vec::new()),
+        }
     }
 }
 

@@ -57,6 +57,29 @@ pub fn requirement(
     }
 }
 
+/// A parsed `explain`.
+struct ExplainRequest<'a> {
+    /// The explained command.
+    command: Document<'a>,
+    verbosity: Verbosity,
+}
+
+impl<'a> ExplainRequest<'a> {
+    fn parse(request: &'a Request) -> Result<ExplainRequest<'a>, CommandError> {
+        let arguments = Arguments::new(request);
+        let refuse = |message: &str| CommandError::new(ErrorCode::FailedToParse, message);
+        let Some(ValueRef::Document(command)) = arguments.get("explain") else {
+            return Err(refuse("explain command requires a nested object"));
+        };
+        let verbosity = match arguments.present("verbosity") {
+            None => Verbosity::AllPlansExecution,
+            Some(ValueRef::String(name)) => Verbosity::parse(name).or_command_error()?,
+            Some(_) => return Err(refuse("explain verbosity must be a string")),
+        };
+        Ok(ExplainRequest { command, verbosity })
+    }
+}
+
 /// Explains a command. `find_command` returns the command with a name, whose accepted arguments are
 /// needed.
 pub fn run(
@@ -64,19 +87,7 @@ pub fn run(
     context: &Context<'_>,
     find_command: fn(&str) -> Option<&'static Command>,
 ) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
-    let Some(ValueRef::Document(command)) = arguments.get("explain") else {
-        let message = "explain command requires a nested object";
-        return Err(CommandError::new(ErrorCode::FailedToParse, message));
-    };
-    let verbosity = match arguments.present("verbosity") {
-        None => Verbosity::AllPlansExecution,
-        Some(ValueRef::String(name)) => Verbosity::parse(name).or_command_error()?,
-        Some(_) => {
-            let message = "explain verbosity must be a string";
-            return Err(CommandError::new(ErrorCode::FailedToParse, message));
-        }
-    };
+    let ExplainRequest { command, verbosity } = ExplainRequest::parse(request)?;
     let name = command.first().map_or("", |(name, _)| name);
     let explained = find_command(name).ok_or_else(|| {
         CommandError::new(

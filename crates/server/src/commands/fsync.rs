@@ -36,8 +36,8 @@ pub const FSYNC_UNLOCK: Command = Command {
     ..Command::EMPTY
 };
 
-fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
+/// Checks the arguments. The time limit of the lock has no effect, because the lock is refused.
+fn check_options(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     let limit = arguments.get("fsyncLockAcquisitionTimeoutMillis");
     match limit.map(ValueRef::type_of) {
         None | Some(Type::Int32 | Type::Null) => {}
@@ -50,6 +50,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let message = "fsync with lock is not supported: stop the server to copy its data folder";
         return Err(CommandError::new(ErrorCode::NotImplemented, message));
     }
+    Ok(())
+}
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    check_options(&Arguments::new(request))?;
     context.state.services.engine.sync().or_command_error()?;
     Ok(Reply::ok(doc! { "numFiles": 1 }))
 }

@@ -25,7 +25,7 @@ pub const KILL_CURSORS: Command = Command {
 };
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let ids = parse(request)?;
+    let KillCursorsRequest { ids } = KillCursorsRequest::parse(request)?;
     let (mut killed, mut not_found): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
     for id in &ids {
         check_may_kill(context, *id)?;
@@ -73,23 +73,31 @@ fn check_may_kill(context: &Context<'_>, id: i64) -> Result<(), CommandError> {
     Err(CommandError::new(ErrorCode::Unauthorized, message))
 }
 
-/// Parses the cursor ids. Nulls are ignored. The collection name is checked, but a cursor is found
-/// by its id only, as in MongoDB.
-fn parse(request: &Request) -> Result<Vec<i64>, CommandError> {
-    let wrong = |message: &str| CommandError::new(ErrorCode::FailedToParse, message);
-    let Some((_, ValueRef::String(collection))) = request.body().first() else {
-        return Err(wrong("Field 'killCursors' must be of type string"));
-    };
-    namespace::check_collection(request.database(), collection)?;
-    let Some(ValueRef::Array(cursors)) = request.get("cursors") else {
-        return Err(wrong("Field 'cursors' must be of type array"));
-    };
-    let id = |value| match value {
-        ValueRef::Null => None,
-        ValueRef::Int64(id) => Some(Ok(id)),
-        _ => Some(Err(wrong(
-            "Field 'cursors' contains an element that is not of type long",
-        ))),
-    };
-    cursors.iter().filter_map(id).collect()
+/// A parsed `killCursors`.
+struct KillCursorsRequest {
+    ids: Vec<i64>,
+}
+
+impl KillCursorsRequest {
+    /// Parses the cursor ids. Nulls are ignored. The collection name is checked, but a cursor is
+    /// found by its id only, as in MongoDB.
+    fn parse(request: &Request) -> Result<KillCursorsRequest, CommandError> {
+        let wrong = |message: &str| CommandError::new(ErrorCode::FailedToParse, message);
+        let Some((_, ValueRef::String(collection))) = request.body().first() else {
+            return Err(wrong("Field 'killCursors' must be of type string"));
+        };
+        namespace::check_collection(request.database(), collection)?;
+        let Some(ValueRef::Array(cursors)) = request.get("cursors") else {
+            return Err(wrong("Field 'cursors' must be of type array"));
+        };
+        let id = |value| match value {
+            ValueRef::Null => None,
+            ValueRef::Int64(id) => Some(Ok(id)),
+            _ => Some(Err(wrong(
+                "Field 'cursors' contains an element that is not of type long",
+            ))),
+        };
+        let ids = cursors.iter().filter_map(id).collect::<Result<_, _>>()?;
+        Ok(KillCursorsRequest { ids })
+    }
 }

@@ -33,25 +33,44 @@ fn requirement(request: &AccessRequest<'_>) -> Requirement {
     all
 }
 
+/// A parsed `listCollections`.
+struct ListCollectionsRequest {
+    filter: Option<Filter>,
+    name_only: bool,
+    /// `true` if only the collections are listed for which the client has a privilege.
+    authorized_only: bool,
+    batch_size: Option<usize>,
+}
+
+impl ListCollectionsRequest {
+    fn parse(request: &Request) -> Result<ListCollectionsRequest, CommandError> {
+        let arguments = Arguments::new(request);
+        Ok(ListCollectionsRequest {
+            filter: parse_filter(&arguments)?,
+            name_only: arguments.flag("nameOnly")?,
+            authorized_only: arguments.bool("authorizedCollections")?.unwrap_or(false),
+            batch_size: list_cursor::parse_batch_size(&arguments)?,
+        })
+    }
+}
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
-    let filter = filter(&arguments)?;
-    let name_only = arguments.flag("nameOnly")?;
-    let only_authorized = arguments.bool("authorizedCollections")?.unwrap_or(false);
+    let listing = ListCollectionsRequest::parse(request)?;
     let mut found = Vec::new();
-    for one in describe_all(context, request.database(), name_only)? {
+    for one in describe_all(context, request.database(), listing.name_only)? {
         let name = one
             .get("name")
             .and_then(ValueRef::as_str)
             .unwrap_or_default();
         let resource = Resource::namespace(request.database(), name);
-        let is_listed = !only_authorized || context.authority.allows_any(&resource);
-        if is_listed && matches(filter.as_ref(), &one)? {
+        let is_listed = !listing.authorized_only || context.authority.allows_any(&resource);
+        if is_listed && matches(listing.filter.as_ref(), &one)? {
             found.push(one);
         }
     }
     let namespace = format!("{}.$cmd.listCollections", request.database());
-    list_cursor::reply(request, context, &namespace, found)
+    let cursor = list_cursor::open(request, context, &namespace, found, listing.batch_size)?;
+    Ok(Reply::ok(cursor))
 }
 
 /// Returns the collections, then the views of a database.
@@ -68,8 +87,8 @@ pub fn describe_all(
     Ok(collections.chain(views).collect())
 }
 
-/// Returns the filter of the list.
-pub fn filter(arguments: &Arguments<'_>) -> Result<Option<Filter>, CommandError> {
+/// Parses the filter of a list of collections or databases.
+pub fn parse_filter(arguments: &Arguments<'_>) -> Result<Option<Filter>, CommandError> {
     let Some(filter) = arguments.document("filter")? else {
         return Ok(None);
     };

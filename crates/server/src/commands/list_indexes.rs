@@ -36,15 +36,38 @@ enum RequestedDetails {
     BuildInfo,
 }
 
+/// A parsed `listIndexes`.
+struct ListIndexesRequest {
+    target: Target,
+    details: RequestedDetails,
+    batch_size: Option<usize>,
+}
+
+impl ListIndexesRequest {
+    fn parse(request: &Request, context: &Context<'_>) -> Result<ListIndexesRequest, CommandError> {
+        let arguments = Arguments::new(request);
+        let details = RequestedDetails::parse(&arguments)?;
+        let (database, body) = (request.database(), request.body());
+        let target = match body.first() {
+            Some((_, ValueRef::Binary { .. })) => {
+                Target::from_name_or_uuid(context, database, body, ErrorCode::InvalidNamespace)?
+            }
+            _ => Target::named(namespace::from_request(request)?),
+        };
+        Ok(ListIndexesRequest {
+            target,
+            details,
+            batch_size: list_cursor::parse_batch_size(&arguments)?,
+        })
+    }
+}
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let details = RequestedDetails::parse(&Arguments::new(request))?;
-    let (database, body) = (request.database(), request.body());
-    let target = match body.first() {
-        Some((_, ValueRef::Binary { .. })) => {
-            Target::from_name_or_uuid(context, database, body, ErrorCode::InvalidNamespace)?
-        }
-        _ => Target::named(namespace::from_request(request)?),
-    };
+    let ListIndexesRequest {
+        target,
+        details,
+        batch_size,
+    } = ListIndexesRequest::parse(request, context)?;
     let namespace = &target.namespace;
     context.operation.set_namespace(&namespace.to_string());
     let missing = || format!("ns does not exist: {namespace}");
@@ -55,7 +78,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let listed = indexes
         .iter()
         .map(|index| details.describe(index, &collection));
-    list_cursor::reply(request, context, &namespace.to_string(), listed.collect())
+    let (name, listed) = (namespace.to_string(), listed.collect());
+    let cursor = list_cursor::open(request, context, &name, listed, batch_size)?;
+    Ok(Reply::ok(cursor))
 }
 
 impl RequestedDetails {

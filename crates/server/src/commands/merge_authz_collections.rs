@@ -57,31 +57,55 @@ fn requirement(request: &AccessRequest<'_>) -> Requirement {
     )
 }
 
-fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
-    let database = arguments.string("db")?.unwrap_or_default();
-    let drops = arguments.bool("drop")?.unwrap_or(false);
-    let users = arguments.string("tempUsersCollection")?.unwrap_or_default();
-    let roles = arguments.string("tempRolesCollection")?.unwrap_or_default();
-    if users.is_empty() && roles.is_empty() {
-        let message = "Must provide at least one of \"tempUsersCollection\" and \
-                       \"tempRolesCollection\"";
-        return refuse(ErrorCode::BadValue, message);
+/// A parsed `_mergeAuthzCollections`.
+struct MergeRequest<'a> {
+    /// Only users and roles of this database are replaced. Empty for all.
+    database: &'a str,
+    /// `true` if users and roles that the collections do not have are dropped.
+    drop_others: bool,
+    /// The namespace of the collection with the users. `None` if users stay as they are.
+    users: Option<Namespace>,
+    /// The same for roles.
+    roles: Option<Namespace>,
+}
+
+impl<'a> MergeRequest<'a> {
+    fn parse(request: &'a Request) -> Result<MergeRequest<'a>, CommandError> {
+        let arguments = Arguments::new(request);
+        let namespace = |argument: &str| {
+            let name = arguments.string(argument)?.filter(|name| !name.is_empty());
+            name.map(Namespace::parse).transpose().or_command_error()
+        };
+        let request = MergeRequest {
+            database: arguments.string("db")?.unwrap_or_default(),
+            drop_others: arguments.bool("drop")?.unwrap_or(false),
+            users: namespace("tempUsersCollection")?,
+            roles: namespace("tempRolesCollection")?,
+        };
+        if request.users.is_none() && request.roles.is_none() {
+            let message = "Must provide at least one of \"tempUsersCollection\" and \
+                           \"tempRolesCollection\"";
+            return refuse(ErrorCode::BadValue, message);
+        }
+        Ok(request)
     }
+}
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let request = MergeRequest::parse(request)?;
     let engine = &context.state.services.engine;
-    let _changing = editing::begin(context);
+    let _editing_guard = editing::begin(context);
     let merge = Merge {
         context,
         engine,
-        database,
-        drops,
+        request: &request,
     };
     store_schema_version(engine)?;
     // Users follow the roles that they have.
-    if !roles.is_empty() {
+    if let Some(roles) = &request.roles {
         merge.run(&ROLES, roles, |role| parse_role(role).map(drop))?;
     }
-    if !users.is_empty() {
+    if let Some(users) = &request.users {
         merge.run(&USERS, users, |user| parse_user(user).map(drop))?;
     }
     events::record(
@@ -89,7 +113,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         context.client,
         &Event::Change {
             command: "_mergeAuthzCollections",
-            target: database,
+            target: request.database,
         },
     );
     Ok(Reply::ok(DocumentBuf::new()))
@@ -120,10 +144,7 @@ const ROLES: MergedKind = MergedKind {
 struct Merge<'a> {
     context: &'a Context<'a>,
     engine: &'a Engine,
-    /// Only users and roles of this database are replaced. Empty for all.
-    database: &'a str,
-    /// `true` if those that do not come are dropped.
-    drops: bool,
+    request: &'a MergeRequest<'a>,
 }
 
 impl Merge<'_> {
@@ -131,17 +152,16 @@ impl Merge<'_> {
     fn run(
         &self,
         kind: &MergedKind,
-        source: &str,
+        source: &Namespace,
         check: impl Fn(&DocumentBuf) -> Result<(), CommandError>,
     ) -> Result<(), CommandError> {
         let stored = kind.stored;
-        let namespace = Namespace::parse(source).or_command_error()?;
-        let documents = match self.engine.collection(&namespace) {
+        let documents = match self.engine.collection(source) {
             None => Vec::new(),
             Some(collection) => find_in(&collection, self.filter().as_document())?,
         };
         documents.iter().try_for_each(check)?;
-        let mut kept = HashSet::new();
+        let mut merged_ids = HashSet::new();
         for document in documents {
             let Some(id) = document.get("_id").and_then(ValueRef::as_str) else {
                 let message = format!("a document of {source} has no name as its _id");
@@ -155,15 +175,15 @@ impl Merge<'_> {
             let kind = if is_known { kind.changed } else { kind.created };
             self.context
                 .audit(kind, || audited_document(document.as_document()));
-            kept.insert(id);
+            merged_ids.insert(id);
         }
-        if self.drops {
+        if self.request.drop_others {
             for old in stored.find(self.engine, self.filter().as_document())? {
                 let id = old
                     .get("_id")
                     .and_then(ValueRef::as_str)
                     .unwrap_or_default();
-                if !kept.contains(id) {
+                if !merged_ids.contains(id) {
                     stored.delete(self.engine, id)?;
                     self.context
                         .audit(kind.dropped, || audited_name(old.as_document()));
@@ -174,9 +194,9 @@ impl Merge<'_> {
     }
 
     fn filter(&self) -> DocumentBuf {
-        if self.database.is_empty() {
-            return DocumentBuf::new();
+        match self.request.database {
+            "" => DocumentBuf::new(),
+            database => doc! { "db": database },
         }
-        doc! { "db": (self.database) }
     }
 }

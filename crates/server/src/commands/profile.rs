@@ -3,6 +3,7 @@
 
 use windrow_access::Action;
 use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_mql::filter::Filter;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::{AccessRequest, Needs, Requirement};
@@ -10,7 +11,7 @@ use crate::arguments::Arguments;
 use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::profiling::{DatabaseProfiling, ProfilingLevel, SlowThreshold, parse_filter};
+use crate::profiling::{DatabaseProfiling, ProfilingLevel, SlowThreshold};
 use crate::recorder;
 
 pub const PROFILE: Command = Command {
@@ -33,55 +34,97 @@ fn requirement(request: &AccessRequest<'_>) -> Requirement {
     change
 }
 
-/// Changes the settings of the profiler, and returns the old ones. An unknown level changes
-/// nothing.
-fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
-    let level = arguments.whole_number("profile")?;
-    let level = ProfilingLevel::from_number(level.ok_or_else(|| arguments.missing("profile"))?);
-    let (state, name) = (context.state, request.database());
-    let profiling = &state.profiling;
-    let (was, slow_was) = (profiling.database(name), profiling.slow());
-    let slow = read_slow(&arguments, slow_was)?;
-    let now = DatabaseProfiling {
-        level: level.unwrap_or(was.level),
-        filter: match arguments.get("filter") {
-            None => was.filter.clone(),
-            Some(ValueRef::String("unset")) => None,
-            Some(ValueRef::Document(filter)) => Some(parse_filter(filter).or_command_error()?),
+/// A parsed `profile`. Settings that are `None` stay as they are.
+struct ProfileRequest {
+    /// `None` for an unknown level.
+    level: Option<ProfilingLevel>,
+    slow_ms: Option<i64>,
+    sample_rate: Option<f64>,
+    filter: FilterChange,
+}
+
+/// The change of the filter of the operations that are profiled.
+enum FilterChange {
+    Keep,
+    Unset,
+    Set(Filter),
+}
+
+impl ProfileRequest {
+    fn parse(request: &Request) -> Result<ProfileRequest, CommandError> {
+        let arguments = Arguments::new(request);
+        let level = arguments.whole_number("profile")?;
+        let level = level.ok_or_else(|| arguments.missing("profile"))?;
+        Ok(ProfileRequest {
+            level: ProfilingLevel::from_number(level),
+            sample_rate: parse_sample_rate(&arguments)?,
+            slow_ms: arguments.whole_number("slowms")?,
+            filter: FilterChange::parse(arguments.get("filter"))?,
+        })
+    }
+}
+
+impl FilterChange {
+    fn parse(value: Option<ValueRef<'_>>) -> Result<FilterChange, CommandError> {
+        match value {
+            None => Ok(FilterChange::Keep),
+            Some(ValueRef::String("unset")) => Ok(FilterChange::Unset),
+            Some(ValueRef::Document(filter)) => Filter::parse(filter)
+                .map(FilterChange::Set)
+                .or_command_error(),
             Some(other) => {
                 let found = other.type_of().name();
                 let message = format!(
                     "Expected an object, or the string 'unset' for filter, but found {found}"
                 );
-                return Err(CommandError::new(ErrorCode::BadValue, message));
+                Err(CommandError::new(ErrorCode::BadValue, message))
             }
-        },
-    };
-    if level.is_some_and(|level| level != ProfilingLevel::Off) {
-        recorder::collection(state, name).or_command_error()?;
+        }
     }
-    profiling.set_slow(slow);
-    profiling.set_database(name, now);
-    Ok(Reply::ok(describe(&was, slow_was)))
 }
 
-fn read_slow(arguments: &Arguments<'_>, was: SlowThreshold) -> Result<SlowThreshold, CommandError> {
-    let rate = match arguments.present("sampleRate") {
-        None => was.sample_rate,
-        Some(value) => {
-            arguments.whole_number("sampleRate")?;
-            let rate = value.as_f64().filter(|rate| (0.0..=1.0).contains(rate));
-            rate.ok_or_else(|| {
-                let message = "'sampleRate' must be between 0.0 and 1.0 inclusive";
-                CommandError::new(ErrorCode::BadValue, message)
-            })?
-        }
+/// Parses the share of slow operations that are profiled, between 0 and 1.
+fn parse_sample_rate(arguments: &Arguments<'_>) -> Result<Option<f64>, CommandError> {
+    let Some(value) = arguments.present("sampleRate") else {
+        return Ok(None);
     };
-    Ok(SlowThreshold {
-        millis: arguments.whole_number("slowms")?.unwrap_or(was.millis),
-        sample_rate: rate,
-    })
+    arguments.whole_number("sampleRate")?;
+    match value.as_f64().filter(|rate| (0.0..=1.0).contains(rate)) {
+        Some(rate) => Ok(Some(rate)),
+        None => {
+            let message = "'sampleRate' must be between 0.0 and 1.0 inclusive";
+            Err(CommandError::new(ErrorCode::BadValue, message))
+        }
+    }
+}
+
+/// Changes the settings of the profiler, and returns the old ones. An unknown level changes
+/// nothing.
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let (state, name) = (context.state, request.database());
+    let request = ProfileRequest::parse(request)?;
+    let profiling = &state.profiling;
+    let (database_before, slow_before) = (profiling.database(name), profiling.slow());
+    if request
+        .level
+        .is_some_and(|level| level != ProfilingLevel::Off)
+    {
+        recorder::collection(state, name).or_command_error()?;
+    }
+    profiling.set_slow(SlowThreshold {
+        millis: request.slow_ms.unwrap_or(slow_before.millis),
+        sample_rate: request.sample_rate.unwrap_or(slow_before.sample_rate),
+    });
+    let database = DatabaseProfiling {
+        level: request.level.unwrap_or(database_before.level),
+        filter: match request.filter {
+            FilterChange::Keep => database_before.filter.clone(),
+            FilterChange::Unset => None,
+            FilterChange::Set(filter) => Some(filter),
+        },
+    };
+    profiling.set_database(name, database);
+    Ok(Reply::ok(describe(&database_before, slow_before)))
 }
 
 fn describe(database: &DatabaseProfiling, slow: SlowThreshold) -> DocumentBuf {

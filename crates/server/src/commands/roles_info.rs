@@ -70,24 +70,44 @@ enum ShownPrivileges {
     AsUserFragment,
 }
 
+/// A parsed `rolesInfo`.
+struct RolesInfoRequest {
+    /// The requested roles. `None` for all roles of the database.
+    names: Option<Vec<RoleName>>,
+    privileges: ShownPrivileges,
+    /// `true` if all roles of the database include the built-in ones.
+    with_built_in: bool,
+    with_restrictions: bool,
+}
+
+impl RolesInfoRequest {
+    fn parse(request: &Request) -> Result<RolesInfoRequest, CommandError> {
+        let arguments = Arguments::new(request);
+        let privileges = match arguments.get("showPrivileges") {
+            Some(ValueRef::String("asUserFragment")) => ShownPrivileges::AsUserFragment,
+            _ if arguments.flag("showPrivileges")? => ShownPrivileges::Each,
+            _ => ShownPrivileges::None,
+        };
+        Ok(RolesInfoRequest {
+            privileges,
+            with_built_in: arguments.flag("showBuiltinRoles")?,
+            with_restrictions: arguments.flag("showAuthenticationRestrictions")?,
+            names: selection(arguments.get("rolesInfo"), request.database())?,
+        })
+    }
+}
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
-    let privileges = match arguments.get("showPrivileges") {
-        Some(ValueRef::String("asUserFragment")) => ShownPrivileges::AsUserFragment,
-        _ if arguments.flag("showPrivileges")? => ShownPrivileges::Each,
-        _ => ShownPrivileges::None,
-    };
-    let with_built_in = arguments.flag("showBuiltinRoles")?;
-    let with_restrictions = arguments.flag("showAuthenticationRestrictions")?;
-    let names = selection(arguments.get("rolesInfo"), request.database())?;
-    if privileges == ShownPrivileges::AsUserFragment {
-        let names = names.unwrap_or_default();
+    let database = request.database();
+    let request = RolesInfoRequest::parse(request)?;
+    if request.privileges == ShownPrivileges::AsUserFragment {
+        let names = request.names.unwrap_or_default();
         return user_fragment(context, &names);
     }
     let mut shown = Vec::new();
-    for role in select(context, names, request.database(), with_built_in)? {
-        let mut document = describe(context, &role, privileges)?;
-        if with_restrictions {
+    for role in select(context, request.names, database, request.with_built_in)? {
+        let mut document = describe(context, &role, request.privileges)?;
+        if request.with_restrictions {
             describe_restrictions(context, &role, &mut document)?;
         }
         shown.push(document);

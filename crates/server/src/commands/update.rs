@@ -95,6 +95,27 @@ const FIELDS: &[&str] = &[
     "sort",
 ];
 
+/// The fields of an update in a bulk write.
+const BULK_WRITE_FIELDS: &[&str] = &[
+    "update",
+    "filter",
+    "updateMods",
+    "constants",
+    "multi",
+    "upsert",
+    "arrayFilters",
+    "collation",
+    "hint",
+    "sort",
+];
+
+/// The required fields of an update, whose names differ in a bulk write.
+struct UpdateParts<'a> {
+    filter: Document<'a>,
+    update: ValueRef<'a>,
+    constants: Option<Document<'a>>,
+}
+
 /// One of `updates`, with checked types.
 pub struct UpdateStatement<'a> {
     /// The statement as sent.
@@ -244,24 +265,58 @@ pub struct PreparedUpdate {
 }
 
 impl<'a> UpdateStatement<'a> {
+    /// Parses a statement of `updates`.
     pub fn parse(statement: Document<'a>) -> Result<UpdateStatement<'a>, CommandError> {
         let fields = Arguments::within("update.updates", statement);
         fields.only(FIELDS)?;
-        let filter = fields.document("q")?.ok_or_else(|| fields.missing("q"))?;
-        let update = fields.get("u").ok_or_else(|| fields.missing("u"))?;
+        let parts = UpdateParts {
+            filter: fields.document("q")?.ok_or_else(|| fields.missing("q"))?,
+            update: fields.get("u").ok_or_else(|| fields.missing("u"))?,
+            constants: fields.document("c")?,
+        };
+        UpdateStatement::new(statement, &fields, parts)
+    }
+
+    /// Parses an update of a bulk write.
+    pub fn parse_bulk_write(operation: Document<'a>) -> Result<UpdateStatement<'a>, CommandError> {
+        let fields = Arguments::within("bulkWrite.update", operation);
+        fields.only(BULK_WRITE_FIELDS)?;
+        let missing = |name| fields.missing(name);
+        let parts = UpdateParts {
+            filter: fields
+                .document("filter")?
+                .ok_or_else(|| missing("filter"))?,
+            update: fields
+                .get("updateMods")
+                .ok_or_else(|| missing("updateMods"))?,
+            constants: fields.document("constants")?,
+        };
+        UpdateStatement::new(operation, &fields, parts)
+    }
+
+    fn new(
+        source: Document<'a>,
+        fields: &Arguments<'a>,
+        parts: UpdateParts<'a>,
+    ) -> Result<UpdateStatement<'a>, CommandError> {
+        let UpdateParts {
+            filter,
+            update,
+            constants,
+        } = parts;
         if !matches!(update.type_of(), Type::Document | Type::Array) {
             let message = "Update argument must be either an object or an array";
             return Err(CommandError::new(ErrorCode::FailedToParse, message));
         }
         check_stages(update)?;
         Ok(UpdateStatement {
-            source: statement,
+            source,
             filter,
             update,
-            constants: fields.document("c")?,
+            constants,
             many: fields.bool("multi")?.unwrap_or(false),
             upsert: fields.bool("upsert")?.unwrap_or(false),
-            array_filters: array_filters(&fields)?,
+            array_filters: array_filters(fields)?,
             collation: fields.document("collation")?,
             hint: queries::hint(fields.get("hint"))?,
             sort: fields.document("sort")?,
@@ -362,7 +417,8 @@ fn array_filters<'a>(fields: &Arguments<'a>) -> Result<Vec<Document<'a>>, Comman
         Some(ValueRef::Document(_)) => 40422,
         Some(_) => 10065,
     };
-    let message = "BSON field 'update.updates.arrayFilters' is not an array";
+    let path = fields.path("arrayFilters");
+    let message = format!("BSON field '{path}' is not an array");
     Err(CommandError::new(ErrorCode(code), message))
 }
 

@@ -2,10 +2,10 @@
 //! the old one, which answers searches until the new one is ready.
 
 use windrow_access::Action;
+use windrow_collection::Namespace;
+use windrow_document::{Document, DocumentBuf};
 use windrow_index::search::SearchDefinition;
 use windrow_wire::{CommandError, Reply, Request};
-
-use windrow_document::DocumentBuf;
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
@@ -26,16 +26,35 @@ pub const UPDATE_SEARCH_INDEX: Command = Command {
     ..Command::EMPTY
 };
 
+/// A parsed `updateSearchIndex`.
+struct UpdateSearchIndexRequest<'a> {
+    namespace: Namespace,
+    index: SearchIndexSelector<'a>,
+    definition: Document<'a>,
+}
+
+impl<'a> UpdateSearchIndexRequest<'a> {
+    fn parse(request: &'a Request) -> Result<UpdateSearchIndexRequest<'a>, CommandError> {
+        let arguments = Arguments::new(request);
+        Ok(UpdateSearchIndexRequest {
+            namespace: namespace::from_request(request)?,
+            index: SearchIndexSelector::parse(&arguments)?,
+            definition: search_indexes::definition(&arguments)?,
+        })
+    }
+}
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let namespace = namespace::from_request(request)?;
+    let UpdateSearchIndexRequest {
+        namespace,
+        index,
+        definition,
+    } = UpdateSearchIndexRequest::parse(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    let arguments = Arguments::new(request);
-    let named = SearchIndexSelector::parse(&arguments)?;
-    let definition = search_indexes::definition(&arguments)?;
     let missing = || format!("Collection '{namespace}' does not exist.");
     let collection = views::collection(context, &namespace, missing)?;
     let known = loop {
-        let known = named.find(&collection)?;
+        let known = index.find(&collection)?;
         // Another build of the index must end first, because its definition is older.
         let unready: Vec<_> = known.iter().filter(|it| !it.is_ready()).cloned().collect();
         if unready.is_empty() {

@@ -82,6 +82,13 @@ fn requirement(request: &AccessRequest<'_>) -> Requirement {
     }
 }
 
+/// A parsed `usersInfo`.
+struct UsersInfoRequest {
+    selection: Selection,
+    details: Details,
+    filter: Option<Filter>,
+}
+
 /// The details of users that are shown.
 struct Details {
     credentials: bool,
@@ -90,27 +97,39 @@ struct Details {
     restrictions: bool,
 }
 
-fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
-    let details = Details {
-        credentials: arguments.flag("showCredentials")?,
-        custom_data: arguments.switch("showCustomData")?.unwrap_or(true),
-        privileges: arguments.flag("showPrivileges")?,
-        restrictions: arguments.flag("showAuthenticationRestrictions")?,
-    };
-    let selection = Selection::parse(arguments.get("usersInfo"), request.database())?;
-    let is_named = matches!(selection, Selection::Named(_));
-    if !is_named && (details.privileges || details.restrictions) {
-        let message = "Privilege or restriction details require exact-match usersInfo queries";
-        return refuse(ErrorCode::IllegalOperation, message);
+impl UsersInfoRequest {
+    fn parse(request: &Request) -> Result<UsersInfoRequest, CommandError> {
+        let arguments = Arguments::new(request);
+        let details = Details {
+            credentials: arguments.flag("showCredentials")?,
+            custom_data: arguments.switch("showCustomData")?.unwrap_or(true),
+            privileges: arguments.flag("showPrivileges")?,
+            restrictions: arguments.flag("showAuthenticationRestrictions")?,
+        };
+        let selection = Selection::parse(arguments.get("usersInfo"), request.database())?;
+        let is_named = matches!(selection, Selection::Named(_));
+        if !is_named && (details.privileges || details.restrictions) {
+            let message = "Privilege or restriction details require exact-match usersInfo queries";
+            return refuse(ErrorCode::IllegalOperation, message);
+        }
+        let filter = arguments.document("filter")?.map(Filter::parse);
+        Ok(UsersInfoRequest {
+            selection,
+            details,
+            filter: filter.transpose().or_command_error()?,
+        })
     }
-    let filter = arguments.document("filter")?.map(Filter::parse);
-    let filter = filter.transpose().or_command_error()?;
+}
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let database = request.database();
+    let request = UsersInfoRequest::parse(request)?;
     let engine = &context.state.services.engine;
     let mut shown: Vec<DocumentBuf> = Vec::new();
-    for user in select(context, &selection, request.database())? {
-        let document = describe(engine, &user, &details)?;
-        let matches = filter.as_ref().map(|it| it.matches(document.as_document()));
+    for user in select(context, &request.selection, database)? {
+        let document = describe(engine, &user, &request.details)?;
+        let filter = request.filter.as_ref();
+        let matches = filter.map(|it| it.matches(document.as_document()));
         if matches.transpose().or_command_error()?.unwrap_or(true) {
             shown.push(document);
         }

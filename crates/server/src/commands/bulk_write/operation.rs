@@ -1,49 +1,27 @@
 //! An operation in the `ops` of a bulk write.
 
-use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_document::{Document, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::arguments::{Arguments, whole};
-use crate::commands::{delete, update};
+use crate::commands::delete::DeleteStatement;
+use crate::commands::update::UpdateStatement;
 
-/// An operation with checked types.
-#[derive(Debug, PartialEq)]
-pub struct BulkOperation {
+/// A parsed operation.
+pub struct BulkOperation<'a> {
     /// The index of its namespace.
     pub namespace: usize,
-    pub action: BulkAction,
+    pub action: BulkAction<'a>,
 }
 
-/// The action, with the statement in the form of the command for one collection.
-#[derive(Debug, PartialEq)]
-pub enum BulkAction {
-    Insert(DocumentBuf),
-    Update(DocumentBuf),
-    Delete(DocumentBuf),
+/// The action of an operation.
+pub enum BulkAction<'a> {
+    Insert(Document<'a>),
+    Update(UpdateStatement<'a>),
+    Delete(DeleteStatement<'a>),
 }
 
-/// A field of an operation, and its name in a statement.
-type Fields = &'static [(&'static str, &'static str)];
-
-const UPDATE: Fields = &[
-    ("filter", "q"),
-    ("updateMods", "u"),
-    ("constants", "c"),
-    ("multi", "multi"),
-    ("upsert", "upsert"),
-    ("arrayFilters", "arrayFilters"),
-    ("collation", "collation"),
-    ("hint", "hint"),
-    ("sort", "sort"),
-];
-
-const DELETE: Fields = &[
-    ("filter", "q"),
-    ("collation", "collation"),
-    ("hint", "hint"),
-];
-
-impl BulkOperation {
+impl<'a> BulkOperation<'a> {
     /// Parses an operation.
     ///
     /// # Errors
@@ -54,14 +32,14 @@ impl BulkOperation {
     /// - 14: a wrong type.
     /// - 2: the namespace does not exist.
     pub fn parse(
-        operation: Document<'_>,
+        operation: Document<'a>,
         namespaces: usize,
-    ) -> Result<BulkOperation, CommandError> {
+    ) -> Result<BulkOperation<'a>, CommandError> {
         let (name, number) = operation.first().unwrap_or(("", ValueRef::Null));
         let action = match name {
             "insert" => BulkAction::Insert(parse_insert(operation)?),
-            "update" => BulkAction::Update(parse_update(operation)?),
-            "delete" => BulkAction::Delete(parse_delete(operation)?),
+            "update" => BulkAction::Update(UpdateStatement::parse_bulk_write(operation)?),
+            "delete" => BulkAction::Delete(DeleteStatement::parse_bulk_write(operation)?),
             other => {
                 let message = format!("Unrecognized bulkWrite operation type: '{other}'");
                 return Err(CommandError::new(ErrorCode::FailedToParse, message));
@@ -79,84 +57,57 @@ impl BulkOperation {
     }
 }
 
-fn parse_insert(operation: Document<'_>) -> Result<DocumentBuf, CommandError> {
+fn parse_insert(operation: Document<'_>) -> Result<Document<'_>, CommandError> {
     let fields = Arguments::within("bulkWrite.insert", operation);
     fields.only(&["insert", "document"])?;
     let document = fields.document("document")?;
-    let document = document.ok_or_else(|| fields.missing("document"))?;
-    Ok(document.to_buf())
-}
-
-fn parse_update(operation: Document<'_>) -> Result<DocumentBuf, CommandError> {
-    let statement = renamed("update", operation, UPDATE, &["filter", "updateMods"])?;
-    update::UpdateStatement::parse(statement.as_document())?;
-    Ok(statement)
-}
-
-fn parse_delete(operation: Document<'_>) -> Result<DocumentBuf, CommandError> {
-    let fields = Arguments::within("bulkWrite.delete", operation);
-    let many = fields.bool("multi")?.unwrap_or(false);
-    let rest = operation.iter().filter(|(name, _)| *name != "multi");
-    let rest: DocumentBuf = rest.collect();
-    let mut statement = renamed("delete", rest.as_document(), DELETE, &["filter"])?;
-    statement.push("limit", i32::from(!many));
-    delete::DeleteStatement::parse(statement.as_document())?;
-    Ok(statement)
-}
-
-/// Returns the operation as a statement.
-fn renamed(
-    name: &str,
-    operation: Document<'_>,
-    names: Fields,
-    required: &[&str],
-) -> Result<DocumentBuf, CommandError> {
-    let place = format!("bulkWrite.{name}");
-    let known: Vec<&str> = names.iter().map(|(name, _)| *name).chain([name]).collect();
-    let fields = Arguments::within(&place, operation);
-    fields.only(&known)?;
-    if let Some(missing) = required.iter().find(|name| fields.get(name).is_none()) {
-        return Err(fields.missing(missing));
-    }
-    let mut statement = DocumentBuf::new();
-    for (given, name) in names {
-        if let Some(value) = fields.get(given) {
-            statement.push(name, value);
-        }
-    }
-    Ok(statement)
+    document.ok_or_else(|| fields.missing("document"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_document::doc;
+    use crate::queries::Defaults;
+    use windrow_document::{DocumentBuf, doc};
 
     #[test]
     fn operations_are_checked() {
-        let check = |operation: DocumentBuf, expected: Result<BulkAction, i32>| {
+        let check = |operation: DocumentBuf, expected: Result<&str, i32>| {
             let found = BulkOperation::parse(operation.as_document(), 2);
-            let found = found.map(|operation| operation.action);
+            let found = found.map(|operation| match operation.action {
+                BulkAction::Insert(document) => format!("insert {document}"),
+                BulkAction::Update(statement) => format!("update {}", describe(&statement)),
+                BulkAction::Delete(statement) => {
+                    let find = statement.find(None, Defaults::new(None)).unwrap();
+                    format!(
+                        "delete {}, limit {:?}",
+                        find.filter.to_document(),
+                        find.limit
+                    )
+                }
+            });
             let found = found.map_err(|error| error.code.number());
-            assert_eq!(found, expected, "{operation}");
+            assert_eq!(found, expected.map(str::to_owned), "{operation}");
         };
         check(
             doc! { "insert": 1, "document": { "a": 1 } },
-            Ok(BulkAction::Insert(doc! { "a": 1 })),
+            Ok(r#"insert {"a":1}"#),
         );
         check(
             doc! { "update": 0, "filter": {}, "updateMods": { "$set": { "a": 1 } }, "multi": true },
-            Ok(BulkAction::Update(
-                doc! { "q": {}, "u": { "$set": { "a": 1 } }, "multi": true },
-            )),
+            Ok("update {}, limit None"),
+        );
+        check(
+            doc! { "update": 0, "filter": { "b": 2 }, "updateMods": [], "upsert": true },
+            Ok(r#"update {"b":{"$eq":2}}, limit Some(1), upsert"#),
         );
         check(
             doc! { "delete": 0, "filter": {} },
-            Ok(BulkAction::Delete(doc! { "q": {}, "limit": 1 })),
+            Ok("delete {}, limit Some(1)"),
         );
         check(
             doc! { "delete": 0, "filter": {}, "multi": true },
-            Ok(BulkAction::Delete(doc! { "q": {}, "limit": 0 })),
+            Ok("delete {}, limit None"),
         );
         check(doc! { "insert": 2, "document": {} }, Err(2));
         check(doc! { "insert": (-1), "document": {} }, Err(2));
@@ -168,5 +119,16 @@ mod tests {
         check(doc! { "delete": 0, "filter": {}, "limit": 1 }, Err(40415));
         check(doc! { "replace": 0 }, Err(9));
         check(doc! {}, Err(9));
+    }
+
+    fn describe(statement: &UpdateStatement<'_>) -> String {
+        let prepared = statement.prepare(None, Defaults::new(None)).unwrap();
+        let upsert = if statement.upserts() { ", upsert" } else { "" };
+        let find = prepared.find;
+        format!(
+            "{}, limit {:?}{upsert}",
+            find.filter.to_document(),
+            find.limit
+        )
     }
 }
