@@ -171,7 +171,7 @@ impl AuditTrail {
     }
 
     /// Returns the trail of the server itself.
-    pub fn of_server(audit: &Arc<Audit>) -> AuditTrail {
+    pub fn server(audit: &Arc<Audit>) -> AuditTrail {
         AuditTrail::new(audit, AuditOrigin::server(audit.own_uuid))
     }
 

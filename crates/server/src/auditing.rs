@@ -98,7 +98,7 @@ pub fn record_startup(state: &State) {
         "startupOptions": (state.config.options.clone()),
         "initialClusterServerParameters": parameters,
     };
-    AuditTrail::of_server(audit).record("startup", param);
+    AuditTrail::server(audit).record("startup", param);
 }
 
 /// Records once that the server stops, because of a client or of a signal.
@@ -108,7 +108,7 @@ pub fn record_shutdown(state: &State, client: Option<&Client>) {
     };
     if audit.begin_shutdown() {
         let trail = client.and_then(|client| trail(state, client));
-        let trail = trail.unwrap_or_else(|| AuditTrail::of_server(audit));
+        let trail = trail.unwrap_or_else(|| AuditTrail::server(audit));
         trail.record("shutdown", DocumentBuf::new());
     }
 }
@@ -135,7 +135,7 @@ pub fn rotate_logs(state: &State, client: Option<&Client>, logs: RotatedLogs) ->
         RotatedLogs::Audit | RotatedLogs::All => audit.rotate(),
     };
     let trail = client.and_then(|client| trail(state, client));
-    let trail = trail.unwrap_or_else(|| AuditTrail::of_server(audit));
+    let trail = trail.unwrap_or_else(|| AuditTrail::server(audit));
     trail.record("rotateLog", rotation_param(&[&server, &own]));
     server.and(own).map(drop)
 }

@@ -8,7 +8,7 @@ use crate::sync::lock;
 /// Buffers for reuse by the next messages, up to a total size.
 #[derive(Debug, Default)]
 pub struct Buffers {
-    kept: Mutex<IdleBuffers>,
+    idle: Mutex<IdleBuffers>,
 }
 
 #[derive(Debug, Default)]
@@ -18,24 +18,24 @@ struct IdleBuffers {
 }
 
 /// Maximum capacity of all stored buffers in bytes: one message of the maximum size, and a reserve.
-const KEPT_BYTES_MAX: usize = 64 << 20;
+const IDLE_BYTES_MAX: usize = 64 << 20;
 
 impl Buffers {
     /// Lends an empty buffer.
     pub fn take(&self) -> Vec<u8> {
-        let mut kept = lock(&self.kept);
-        let buffer = kept.buffers.pop().unwrap_or_default();
-        kept.bytes -= buffer.capacity();
+        let mut idle = lock(&self.idle);
+        let buffer = idle.buffers.pop().unwrap_or_default();
+        idle.bytes -= buffer.capacity();
         buffer
     }
 
     /// Takes back a buffer, unless it is too large or there are enough.
     pub fn give(&self, mut buffer: Vec<u8>) {
-        let mut kept = lock(&self.kept);
-        if buffer.capacity() > 0 && kept.bytes + buffer.capacity() <= KEPT_BYTES_MAX {
+        let mut idle = lock(&self.idle);
+        if buffer.capacity() > 0 && idle.bytes + buffer.capacity() <= IDLE_BYTES_MAX {
             buffer.clear();
-            kept.bytes += buffer.capacity();
-            kept.buffers.push(buffer);
+            idle.bytes += buffer.capacity();
+            idle.buffers.push(buffer);
         }
     }
 }
@@ -54,6 +54,6 @@ mod tests {
         for _ in 0..10 {
             buffers.give(Vec::with_capacity(10 << 20));
         }
-        assert_eq!(lock(&buffers.kept).buffers.len(), 6);
+        assert_eq!(lock(&buffers.idle).buffers.len(), 6);
     }
 }

@@ -131,26 +131,27 @@ fn query_by_name() -> Result<Find, Error> {
     Ok(Find::new(Filter::parse(filter.as_document())?))
 }
 
-fn find(kept: &Collection) -> Result<Option<DocumentBuf>, Error> {
+fn find(collection: &Collection) -> Result<Option<DocumentBuf>, Error> {
     let row = query_by_name()?
-        .open(&Snapshot::open(kept)?)?
+        .open(&Snapshot::open(collection)?)?
         .next_row(&Uninterrupted)?;
     Ok(row.map(|row| row.document().to_buf()))
 }
 
 /// Stores the parameter in place of the old value.
 fn store(engine: &Engine, document: DocumentBuf) -> Result<(), Error> {
-    let kept: Arc<Collection> = engine.collection_or_create(&namespace())?;
+    let collection: Arc<Collection> = engine.collection_or_create(&namespace())?;
     let row = query_by_name()?
-        .open(&Snapshot::open(&kept)?)?
+        .open(&Snapshot::open(&collection)?)?
         .next_row(&Uninterrupted)?;
     match row {
         None => {
-            let inserted = kept.insert(Bytes::from(document.into_bytes()), InsertOrder::Ordered)?;
+            let inserted =
+                collection.insert(Bytes::from(document.into_bytes()), InsertOrder::Ordered)?;
             Ok(inserted.check_all_inserted()?)
         }
         Some(row) => {
-            let mut batch = kept.batch();
+            let mut batch = collection.batch();
             batch.change_seen(row.id, row.document(), |_| {
                 Ok::<_, Error>(Change::Replace(document.clone()))
             })?;

@@ -45,7 +45,7 @@ impl DataSetHost {
             id: set,
             placement: self.router.placement().clone(),
         };
-        let state = Arc::new(State::of_data_set(&self.front, placed, engine));
+        let state = Arc::new(State::new_data_set(&self.front, placed, engine));
         state.apply_parameters();
         let spawn = |name: &str, run: fn(&State)| {
             let state = Arc::clone(&state);

@@ -125,7 +125,7 @@ fn ended(error: Error) -> CommandError {
 
 /// How often a waiting command checks if an aborted index is removed. This takes longer only if the
 /// disk fails.
-const LOOKS_AT_GIVEN_UP: u32 = 250;
+const DROPPED_INDEX_CHECKS_MAX: u32 = 250;
 
 /// Those of the requested indexes that other commands are building.
 pub fn unready(indexes: &[Arc<Index>], definitions: &[Definition]) -> Vec<Arc<Index>> {
@@ -154,10 +154,10 @@ pub fn wait_ready(
                 .iter()
                 .any(|it| it.map == index.map)
         };
-        let mut looks_left = LOOKS_AT_GIVEN_UP;
+        let mut checks_left = DROPPED_INDEX_CHECKS_MAX;
         while !index.is_ready() && is_there() {
-            looks_left -= u32::from(index.is_dropped());
-            if looks_left == 0 || collection.is_dropped() {
+            checks_left -= u32::from(index.is_dropped());
+            if checks_left == 0 || collection.is_dropped() {
                 let message = format!("the build of index '{}' failed", index.definition.name);
                 return Err(CommandError::new(ErrorCode::IndexBuildAborted, message));
             }

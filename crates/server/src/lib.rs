@@ -162,7 +162,7 @@ pub use placement::{DataSetId, Placement, StoredPlacement};
 pub use profiling::ProfilingLevel;
 pub use router::{EncryptStream, Handover, Router, RouterSettings};
 pub use server::Server;
-pub use state::{RuntimeSettings, Services, State, StatusSection};
+pub use state::{RuntimeSettings, Services, State};
 pub use stop::Stop;
 pub use tls::{CERTIFICATE_WARNING_TIME, KeyPassword, TlsError, TlsMode, TlsSettings, TlsVersion};
 pub use traces::{SpanQueue, Traces};

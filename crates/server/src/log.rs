@@ -54,12 +54,12 @@ impl Severity {
 }
 
 /// Maximum number of lines that `getLog` returns.
-const KEPT_LINES_MAX: usize = 1024;
+const RECENT_LINES_MAX: usize = 1024;
 
 /// The log: a stream, and the newest lines for `getLog`.
 pub struct Log {
     sink: Mutex<Sink>,
-    kept: Mutex<RecentLines>,
+    recent: Mutex<RecentLines>,
 }
 
 #[derive(Default)]
@@ -88,7 +88,7 @@ impl Log {
     fn new(sink: Sink) -> Log {
         Log {
             sink: Mutex::new(sink),
-            kept: Mutex::default(),
+            recent: Mutex::default(),
         }
     }
 
@@ -128,9 +128,9 @@ impl Log {
     /// Writes a line that `getLog: "startupWarnings"` and mongosh show.
     pub fn startup_warning(&self, id: i32, message: &str) {
         self.warn("CONTROL", id, "initandlisten", message, DocumentBuf::new());
-        let mut kept = lock(&self.kept);
-        if let Some(line) = kept.lines.back().cloned() {
-            kept.startup_warnings.push(line);
+        let mut recent = lock(&self.recent);
+        if let Some(line) = recent.lines.back().cloned() {
+            recent.startup_warnings.push(line);
         }
     }
 
@@ -139,11 +139,11 @@ impl Log {
     fn keep(&self, severity: Severity, line: String) {
         // An error is not reported, because it would be reported in the log.
         let _ = lock(&self.sink).write(severity, &line);
-        let mut kept = lock(&self.kept);
-        kept.written += 1;
-        kept.lines.push_back(line);
-        if kept.lines.len() > KEPT_LINES_MAX {
-            kept.lines.pop_front();
+        let mut recent = lock(&self.recent);
+        recent.written += 1;
+        recent.lines.push_back(line);
+        if recent.lines.len() > RECENT_LINES_MAX {
+            recent.lines.pop_front();
         }
     }
 
@@ -155,13 +155,13 @@ impl Log {
 
     /// Returns the newest lines, oldest first, and the total number of lines.
     pub fn recent(&self) -> (Vec<String>, u64) {
-        let kept = lock(&self.kept);
-        (kept.lines.iter().cloned().collect(), kept.written)
+        let recent = lock(&self.recent);
+        (recent.lines.iter().cloned().collect(), recent.written)
     }
 
     /// Returns the messages of [`startup_warning`](Self::startup_warning), oldest first.
     pub fn startup_warnings(&self) -> Vec<String> {
-        lock(&self.kept).startup_warnings.clone()
+        lock(&self.recent).startup_warnings.clone()
     }
 
     /// Writes each panic and each broken invariant of the process as a log line with its location,

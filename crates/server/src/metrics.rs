@@ -10,9 +10,13 @@ use windrow_document::{DocumentBuf, Value, doc};
 use crate::latency::{AtomicLatency, CLASSES, Latencies, LatencyClass};
 use crate::tls::TlsVersion;
 
-/// A value that an operation records, named as in the log of slow operations: `keysExamined`,
-/// `nreturned`, …
-pub type Note = (&'static str, Value);
+/// A value that an operation records.
+#[derive(Debug)]
+pub struct OperationRecord {
+    /// The name in the log of slow operations: `keysExamined`, `nreturned`, …
+    pub name: &'static str,
+    pub value: Value,
+}
 
 /// The kind of a command in `opcounters` and in `currentOp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,9 +118,9 @@ impl Metrics {
     }
 
     /// Adds the values that an operation has recorded. A sort may be recorded twice.
-    pub fn add_work(&self, notes: &[Note]) {
+    pub fn add_work(&self, records: &[OperationRecord]) {
         let mut sorts = false;
-        for (name, value) in notes {
+        for OperationRecord { name, value } in records {
             let counter = match *name {
                 "docsExamined" => &self.documents_examined,
                 "keysExamined" => &self.keys_examined,
@@ -187,7 +191,7 @@ impl Metrics {
     }
 
     /// Records the duration of a command.
-    pub fn took(&self, class: LatencyClass, time: Duration) {
+    pub fn record_latency(&self, class: LatencyClass, time: Duration) {
         if let Some(latency) = self.latencies.get(class as usize) {
             latency.add(time);
         }

@@ -453,10 +453,10 @@ fn collections(page: &mut Page, state: &State) {
         .collect();
     sizes.sort_by_cached_key(|(_, statistics)| Reverse(statistics.bytes));
     sizes.truncate(COLLECTIONS_MAX);
-    for (name, help, value) in COLLECTION_SIZES {
-        page.family(name, Kind::Gauge, help);
+    for metric in COLLECTION_METRICS {
+        page.family(metric.name, Kind::Gauge, metric.help);
         for (namespace, statistics) in &sizes {
-            page.sample(&labels_of(namespace), value(statistics));
+            page.sample(&labels_of(namespace), (metric.value)(statistics));
         }
     }
     page.family(
@@ -473,25 +473,29 @@ fn collections(page: &mut Page, state: &State) {
     }
 }
 
-/// A metric of each collection: its name, what it means, and its value.
-type CollectionSize = (&'static str, &'static str, fn(&CollectionStatistics) -> u64);
+/// A metric of each collection.
+struct CollectionMetric {
+    name: &'static str,
+    help: &'static str,
+    value: fn(&CollectionStatistics) -> u64,
+}
 
-const COLLECTION_SIZES: [CollectionSize; 3] = [
-    (
-        "windrow_collection_documents",
-        "Documents of a collection.",
-        |statistics| statistics.documents,
-    ),
-    (
-        "windrow_collection_bytes",
-        "The size of a collection's documents, uncompressed.",
-        |statistics| statistics.bytes,
-    ),
-    (
-        "windrow_collection_stored_bytes",
-        "The size of a collection's documents in run files.",
-        |statistics| statistics.bytes_stored,
-    ),
+const COLLECTION_METRICS: [CollectionMetric; 3] = [
+    CollectionMetric {
+        name: "windrow_collection_documents",
+        help: "Documents of a collection.",
+        value: |statistics| statistics.documents,
+    },
+    CollectionMetric {
+        name: "windrow_collection_bytes",
+        help: "The size of a collection's documents, uncompressed.",
+        value: |statistics| statistics.bytes,
+    },
+    CollectionMetric {
+        name: "windrow_collection_stored_bytes",
+        help: "The size of a collection's documents in run files.",
+        value: |statistics| statistics.bytes_stored,
+    },
 ];
 
 fn labels_of(namespace: &Namespace) -> [(&str, &str); 2] {

@@ -13,7 +13,7 @@ use windrow_wire::{CommandError, ErrorCode, Request};
 
 use crate::client::{Client, Connections};
 use crate::clock;
-use crate::metrics::{Kind, Metrics, Note};
+use crate::metrics::{Kind, Metrics, OperationRecord};
 use crate::placement::DataSetId;
 use crate::sessions::SessionId;
 use crate::shown_command::{SecretArguments, shown_command};
@@ -45,7 +45,7 @@ pub struct Operation {
     namespace: Mutex<String>,
     plan_summary: Mutex<Option<String>>,
     progress: Mutex<Option<Progress>>,
-    records: Mutex<Vec<Note>>,
+    records: Mutex<Vec<OperationRecord>>,
     /// The minimum duration in microseconds for the log or the profile; see
     /// [`set_record_threshold`](Self::set_record_threshold).
     record_threshold_micros: AtomicU64,
@@ -257,7 +257,8 @@ impl Operation {
 
     /// Adds a field of the log of slow operations.
     pub fn record(&self, name: &'static str, value: impl Into<Value>) {
-        lock(&self.records).push((name, value.into()));
+        let value = value.into();
+        lock(&self.records).push(OperationRecord { name, value });
     }
 
     /// Adds the recorded work to the metrics.
@@ -273,7 +274,7 @@ impl Operation {
         if let Some(summary) = lock(&self.plan_summary).clone() {
             attr.push("planSummary", summary);
         }
-        for (name, value) in lock(&self.records).iter() {
+        for OperationRecord { name, value } in lock(&self.records).iter() {
             attr.push(name, value.clone());
         }
         for (name, value) in self.hashes().iter() {

@@ -52,8 +52,6 @@ pub struct Services {
     pub log: Arc<Log>,
     /// The path of the data folder, if it is on a disk.
     pub folder: Option<PathBuf>,
-    /// Additional sections of `serverStatus`, computed in each call.
-    pub status: Vec<StatusSection>,
     /// The traces of commands. `None` if they are not traced.
     pub traces: Option<Arc<Traces>>,
     /// The engine with the users. It is open.
@@ -68,15 +66,11 @@ impl Services {
             engine: Engine::open(Arc::new(MemoryDisk::default()), options)?,
             log,
             folder: None,
-            status: Vec::new(),
             traces: None,
             users: UsersEngine::Own,
         })
     }
 }
-
-/// A section of `serverStatus`: its name, and a function that returns its current content.
-pub type StatusSection = (&'static str, Box<dyn Fn() -> DocumentBuf + Send + Sync>);
 
 /// The state of a running server.
 pub struct State {
@@ -231,12 +225,11 @@ impl State {
 
     /// The state of a data set. What belongs to the clients, and what is about the whole server, it
     /// has in common with the state that they connect to.
-    pub(crate) fn of_data_set(front: &State, data_set: PlacedSet, engine: Arc<Engine>) -> State {
+    pub(crate) fn new_data_set(front: &State, data_set: PlacedSet, engine: Arc<Engine>) -> State {
         let services = Services {
             engine,
             log: front.services.log.clone(),
             folder: front.services.folder.clone(),
-            status: Vec::new(),
             traces: front.services.traces.clone(),
             // That of the first data set may not be open yet.
             users: UsersEngine::Own,

@@ -135,7 +135,7 @@ pub fn compare(
     };
     let stored = match stored {
         StoredPlacement::Undivided if bucket.size(DATABASE)?.is_some() => StoredPlacement::Adding {
-            placement: given.clone().of_undivided(),
+            placement: given.clone().with_first_set_at_prefix(),
             existing: 0,
         },
         StoredPlacement::Undivided => StoredPlacement::Complete(given.clone()),
@@ -274,7 +274,7 @@ mod tests {
         let sets = placement(&["main", "more"]);
         let adding = agree(&bucket, &sets).unwrap();
         let expected = StoredPlacement::Adding {
-            placement: sets.of_undivided(),
+            placement: sets.with_first_set_at_prefix(),
             existing: 0,
         };
         assert_eq!(adding.stored, expected);
@@ -292,7 +292,7 @@ mod tests {
         };
         check(&sets, "s3://b/p/", 1, "s3://b/p/sets/logs");
         check(&sets, "s3://b", 0, "s3://b/sets/main");
-        let divided = sets.of_undivided();
+        let divided = sets.with_first_set_at_prefix();
         check(&divided, "s3://b/p/", 0, "s3://b/p");
         check(&divided, "s3://b/p/", 1, "s3://b/p/sets/logs");
     }

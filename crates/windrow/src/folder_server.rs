@@ -87,7 +87,6 @@ pub fn serve_during<T>(
         folder: Some(data_folder.to_path_buf()),
         traces: None,
         users: UsersEngine::Own,
-        status: Vec::new(),
     };
     let server = Server::bind(config, services).map_err(Failure::runtime)?;
     let page = page

@@ -320,7 +320,6 @@ fn bind_server(
         engine,
         log: log.clone(),
         folder: Some(options.data_folder.clone()),
-        status: Vec::new(),
         traces: traces.as_ref().map(|exporter| exporter.traces.clone()),
         users,
     };

@@ -25,14 +25,14 @@ pub enum Authority {
 impl Authority {
     /// Returns the authority of a client on the machine itself while there is no user: it may
     /// create the first user or role, with roles of `admin`.
-    pub fn of_first_user() -> Authority {
+    pub fn first_user() -> Authority {
         let privilege = |database: &str, actions: &[Action]| Privilege {
             pattern: Pattern::Database(database.to_owned()),
             actions: ActionSet::new(actions),
         };
         let mut privileges = Privileges::default();
-        let of_admin = [Action::createUser, Action::createRole, Action::grantRole];
-        privileges.add(&privilege("admin", &of_admin));
+        let admin_actions = [Action::createUser, Action::createRole, Action::grantRole];
+        privileges.add(&privilege("admin", &admin_actions));
         privileges.add(&privilege("$external", &[Action::createUser]));
         Authority::FirstUser(Arc::new(privileges))
     }

@@ -27,7 +27,7 @@ pub fn authority_of(state: &State, client: &Client) -> Result<Authority, Command
     }
     let is_first = !users.has_users && !users.has_roles;
     Ok(if is_first && can_create_first_user(state, client) {
-        Authority::of_first_user()
+        Authority::first_user()
     } else {
         Authority::Nobody
     })

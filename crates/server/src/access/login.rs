@@ -101,7 +101,7 @@ pub struct StartedConversation {
 
 /// The result of a message that continues a conversation.
 #[derive(Debug)]
-pub enum Continued {
+pub enum LoginStep {
     Reply(SaslReply),
     /// The client proved its password. The user is logged in.
     LoggedIn(SaslReply),
@@ -238,24 +238,24 @@ impl Login {
         mut conversation: Conversation,
         payload: &[u8],
         is_allowed: impl FnOnce(&User) -> Result<bool, CommandError>,
-    ) -> Result<Continued, CommandError> {
+    ) -> Result<LoginStep, CommandError> {
         let id = conversation.id;
         let reply = |is_done, payload| SaslReply {
             conversation: id,
             is_done,
             payload,
         };
-        let failed = |reason: &str| Ok(Continued::Failed(reason.to_owned()));
+        let failed = |reason: &str| Ok(LoginStep::Failed(reason.to_owned()));
         let (server, stored) = match conversation.step {
             Step::Acknowledgement if payload.is_empty() => {
-                return Ok(Continued::Reply(reply(true, Vec::new())));
+                return Ok(LoginStep::Reply(reply(true, Vec::new())));
             }
             Step::Acknowledgement => return failed("a message after the end"),
             Step::Proof(server, stored) => (server, stored),
         };
         let proved = match server.finish(payload) {
             Ok(proved) => proved,
-            Err(error) => return Ok(Continued::Failed(error.to_string())),
+            Err(error) => return Ok(LoginStep::Failed(error.to_string())),
         };
         let Some(user) = stored else {
             return failed("the user does not exist");
@@ -269,6 +269,6 @@ impl Login {
             conversation.step = Step::Acknowledgement;
             self.lock().conversation = Some(conversation);
         }
-        Ok(Continued::LoggedIn(reply(is_done, proved)))
+        Ok(LoginStep::LoggedIn(reply(is_done, proved)))
     }
 }

@@ -11,7 +11,7 @@ use windrow_wire::{CommandError, ErrorCode};
 use super::directory::resolve_roles;
 use super::events::{self, Event};
 use super::local_user::is_local_user;
-use super::login::{Continued, Conversation, SaslReply, StartedConversation};
+use super::login::{Conversation, LoginStep, SaslReply, StartedConversation};
 use super::store;
 use crate::client::Client;
 use crate::errors::refuse;
@@ -132,8 +132,8 @@ pub fn proceed(
     let is_allowed = |user: &User| check_restrictions(state, client, user);
     let continued = client.login.proceed(conversation, payload, is_allowed);
     let reason = match continued {
-        Ok(Continued::Reply(reply)) => return Ok(reply),
-        Ok(Continued::LoggedIn(reply)) => {
+        Ok(LoginStep::Reply(reply)) => return Ok(reply),
+        Ok(LoginStep::LoggedIn(reply)) => {
             let event = Event::Authenticate {
                 user: &user,
                 mechanism: mechanism.name(),
@@ -143,7 +143,7 @@ pub fn proceed(
             events::record(state, client, &event);
             return Ok(reply);
         }
-        Ok(Continued::Failed(reason)) => reason,
+        Ok(LoginStep::Failed(reason)) => reason,
         Err(error) => error.message,
     };
     Err(FailedLogin::new(&user, mechanism.name(), is_speculative).report(state, client, &reason))

@@ -133,11 +133,11 @@ fn push_full_document(
         EventKind::Update { new, old, .. } => {
             let new = Document::from_validated(new);
             // A new version is stored together with the old one, if the collection stores versions.
-            let kept = old.as_ref().map(|_| new.to_buf());
+            let stored = old.as_ref().map(|_| new.to_buf());
             match options.full_document {
                 FullDocument::Default => return Ok(()),
-                FullDocument::WhenAvailable => kept,
-                FullDocument::Required => Some(kept.ok_or_else(|| not_kept("post-image"))?),
+                FullDocument::WhenAvailable => stored,
+                FullDocument::Required => Some(stored.ok_or_else(|| missing_image("post-image"))?),
                 FullDocument::UpdateLookup => look_up(event, id(new)?)?,
             }
         }
@@ -147,7 +147,7 @@ fn push_full_document(
     Ok(())
 }
 
-fn not_kept(what: &str) -> CommandError {
+fn missing_image(what: &str) -> CommandError {
     let message = format!(
         "the change stream requires a {what}, but it was not kept: see changeStreamPreAndPostImages"
     );
@@ -213,7 +213,7 @@ fn push_change(
     };
     let before = match (options.before, old) {
         (BeforeChange::Off, _) => return Ok(()),
-        (BeforeChange::Required, None) => return Err(not_kept("pre-image")),
+        (BeforeChange::Required, None) => return Err(missing_image("pre-image")),
         (_, old) => old.clone().map_or(Value::Null, Value::from),
     };
     document.push("fullDocumentBeforeChange", before);

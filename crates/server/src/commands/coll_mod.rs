@@ -183,8 +183,8 @@ impl<'a> CollModRequest<'a> {
 
     /// Returns the options after the change.
     fn changed(&self, old: Document<'_>) -> DocumentBuf {
-        let kept = old.iter().filter(|(name, _)| !self.names(name));
-        let mut new: DocumentBuf = kept.collect();
+        let others = old.iter().filter(|(name, _)| !self.names(name));
+        let mut new: DocumentBuf = others.collect();
         let values = self.options.iter();
         for (name, value) in values.filter(|(_, value)| *value != Value::Null) {
             new.push(name, value.clone());
@@ -238,8 +238,8 @@ fn images(_: &Namespace, name: &str, given: &Arguments<'_>) -> Result<Option<Val
     let Some(images) = given.document(name)? else {
         return Ok(None);
     };
-    let kept = create::pre_and_post_images(&Some(images))?;
-    Ok(Some(kept.map_or(Value::Null, Value::from)))
+    let images = create::pre_and_post_images(&Some(images))?;
+    Ok(Some(images.map_or(Value::Null, Value::from)))
 }
 
 fn validator(

@@ -36,7 +36,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let name = editing::named_role(request)?;
     role_rules::check_name(&name)?;
     let (arguments, state) = (Arguments::new(request), context.state);
-    let _changing = editing::begin(context);
+    let _editing_guard = editing::begin(context);
     let privileges = editing::privileges(request)?;
     let roles = editing::roles(state, request, "roles")?;
     let role = Role {

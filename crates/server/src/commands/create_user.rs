@@ -44,7 +44,7 @@ fn requirement(request: &AccessRequest<'_>) -> Requirement {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let name = editing::named_user(request)?;
-    let _changing = editing::begin(context);
+    let _editing_guard = editing::begin(context);
     let user = parse(request, context, name)?;
     let engine = &context.state.services.engine;
     store_schema_version(engine)?;

@@ -31,7 +31,7 @@ pub const DROP_ALL_ROLES_FROM_DATABASE: Command = Command {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let name = editing::named_role(request)?;
-    let _changing = editing::begin(context);
+    let _editing_guard = editing::begin(context);
     let role = editing::existing_role(context.state, &name)?;
     drop_roles(context, &[role.name])?;
     editing::record(context, request, &name.id());
@@ -40,7 +40,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 
 fn all(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let (engine, database) = (&context.state.services.engine, request.database());
-    let _changing = editing::begin(context);
+    let _editing_guard = editing::begin(context);
     let stored = AuthCollection::Roles.find(engine, doc! { "db": database }.as_document())?;
     let names = stored.iter().map(|role| parse_role(role).map(|it| it.name));
     let names = names.collect::<Result<Vec<_>, _>>()?;

@@ -32,7 +32,7 @@ pub const DROP_ALL_USERS_FROM_DATABASE: Command = Command {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let name = editing::named_user(request)?;
-    let _changing = editing::begin(context);
+    let _editing_guard = editing::begin(context);
     if !AuthCollection::Users.delete(&context.state.services.engine, &name.id())? {
         return refuse(ErrorCode::UserNotFound, format!("User '{name}' not found"));
     }
@@ -42,7 +42,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 
 fn all(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let (engine, database) = (&context.state.services.engine, request.database());
-    let _changing = editing::begin(context);
+    let _editing_guard = editing::begin(context);
     let mut count = 0;
     for user in AuthCollection::Users.find(engine, doc! { "db": database }.as_document())? {
         if let Some(id) = user.get("_id").and_then(ValueRef::as_str) {

@@ -204,7 +204,7 @@ impl FindAndModifyRequest {
     /// Returns the options for storing the write. The command is one statement of a retryable
     /// write, and the document that it returns is stored for a retry.
     fn saving(&self, context: &Context<'_>) -> StatementOptions<'static> {
-        let kept = if self.new {
+        let image = if self.new {
             RetainedImage::After
         } else {
             RetainedImage::Before
@@ -212,7 +212,7 @@ impl FindAndModifyRequest {
         context.saving(
             self.storage.validation,
             &[transaction_context::SINGLE_STATEMENT],
-            kept,
+            image,
         )
     }
 

@@ -70,7 +70,7 @@ fn change(
     change: ChangeRole,
 ) -> Result<Reply, CommandError> {
     let name = editing::named_role(request)?;
-    let _changing = editing::begin(context);
+    let _editing_guard = editing::begin(context);
     let mut role = editing::existing_role(context.state, &name)?;
     change(request, context, &mut role)?;
     role_rules::check(context.state, &role)?;

@@ -88,9 +88,6 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     add("metrics", &|| metrics(state));
     add("indexBuilds", &|| index_builds(state));
     add("windrow", &|| engine(state));
-    for (name, section) in &state.services.status {
-        add(name, &|| section());
-    }
     if let Some(router) = &state.router
         && is_selected("dataSets")
     {

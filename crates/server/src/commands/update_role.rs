@@ -37,7 +37,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         return refuse(ErrorCode::BadValue, message);
     }
     let state = context.state;
-    let _changing = editing::begin(context);
+    let _editing_guard = editing::begin(context);
     let mut role = editing::existing_role(state, &name)?;
     if let Some(privileges) = editing::privileges(request)? {
         role.privileges = role_rules::merged(privileges.iter());

@@ -81,7 +81,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let message = "Must specify at least one field to update in updateUser";
         return refuse(ErrorCode::BadValue, message);
     }
-    let _changing = editing::begin(context);
+    let _editing_guard = editing::begin(context);
     let mut user = editing::existing_user(context.state, &name)?;
     change(request, context, &mut user)?;
     editing::store_user(context, &user)?;

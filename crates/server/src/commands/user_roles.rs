@@ -36,7 +36,7 @@ const OF_ROLES: Command = Command {
 
 fn grant(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let name = editing::named_user(request)?;
-    let _changing = editing::begin(context);
+    let _editing_guard = editing::begin(context);
     let granted = editing::roles(context.state, request, "roles")?;
     let granted = editing::some_roles(granted, "grantRolesToUser")?;
     let mut user = editing::existing_user(context.state, &name)?;
@@ -54,7 +54,7 @@ fn revoke(request: &Request, context: &Context<'_>) -> Result<Reply, CommandErro
     let name = editing::named_user(request)?;
     let revoked = editing::role_names(request, "roles")?;
     let revoked = editing::some_roles(revoked, "revokeRolesFromUser")?;
-    let _changing = editing::begin(context);
+    let _editing_guard = editing::begin(context);
     let mut user = editing::existing_user(context.state, &name)?;
     user.roles.retain(|role| !revoked.contains(role));
     editing::store_user(context, &user)?;

@@ -131,8 +131,8 @@ fn is_checked(parameters: Document<'_>) -> Result<bool, CommandError> {
     parameters.only(&["deprecationErrors", "strict", "version"])?;
     let version = parameters.string("version")?;
     let version = version.ok_or_else(|| parameters.missing("version"))?;
-    let strict = parameters.given_bool("strict")?;
-    parameters.given_bool("deprecationErrors")?;
+    let strict = parameters.non_null_bool("strict")?;
+    parameters.non_null_bool("deprecationErrors")?;
     Ok(version == "1" && strict == Some(true))
 }
 

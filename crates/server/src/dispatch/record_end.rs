@@ -36,7 +36,7 @@ pub(super) fn record_end(
     record_direct_writes(state, client, request);
     operation.count_work(&state.metrics);
     let took = operation.work_duration();
-    state.metrics.took(command.class, took);
+    state.metrics.record_latency(command.class, took);
     if let Some(counts) = counts {
         counts.latency.add(took);
     }

@@ -151,7 +151,7 @@ impl Placement {
     /// Returns the placement of a database without data sets that is divided: its objects become
     /// those of the first set.
     #[must_use]
-    pub fn of_undivided(mut self) -> Placement {
+    pub fn with_first_set_at_prefix(mut self) -> Placement {
         self.first_location = FirstSetLocation::Prefix;
         self
     }
@@ -233,7 +233,7 @@ mod tests {
         check_text(&complete, "1\nset main\nset logs=logs,metrics-*\n");
         check_text(&StoredPlacement::Undivided, "2\nundivided\n");
         let found = [vec!["metrics-7".to_owned()]];
-        let divided = sets.of_undivided().keeping(&found).unwrap();
+        let divided = sets.with_first_set_at_prefix().keeping(&found).unwrap();
         let lines = "first at prefix\nset main\nset logs=logs,metrics-*\nstays metrics-7 main\n";
         check_text(
             &StoredPlacement::Complete(divided.clone()),

@@ -42,7 +42,7 @@ pub struct EncryptedCollection {
 impl EncryptedCollection {
     /// Returns the collection of a command. The fields are those that the client sends, which must
     /// be of the collection. `command` is the body, whose first field names the collection.
-    pub fn of_command(
+    pub fn from_command(
         context: &Context<'_>,
         database: &str,
         command: Document<'_>,

@@ -21,7 +21,7 @@ pub fn insert(
     _: fn(&str) -> Option<&'static Command>,
 ) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
-    let target = EncryptedCollection::of_command(context, request.database(), request.body())?;
+    let target = EncryptedCollection::from_command(context, request.database(), request.body())?;
     let ordered = writes::are_ordered(context, &arguments)?;
     let keeps_zero = StorageOptions::parse(&arguments)?.keeps_zero_timestamps;
     let documents = statements(request, "documents")?;

@@ -37,7 +37,7 @@ pub fn rewrite_command(
     database: &str,
     command: Document<'_>,
 ) -> Result<DocumentBuf, CommandError> {
-    let target = EncryptedCollection::of_command(context, database, command)?;
+    let target = EncryptedCollection::from_command(context, database, command)?;
     let mut rewriter = Rewriter::new(context, &target)?;
     let mut rewritten = DocumentBuf::new();
     for (name, value) in command {

@@ -200,7 +200,7 @@ fn modify(
         );
     };
     let body = body.as_document();
-    let target = EncryptedCollection::of_command(context, request.database(), body)?;
+    let target = EncryptedCollection::from_command(context, request.database(), body)?;
     target.collection(context)?;
     let update = NewVersion::parse(body, &target)?;
     run_in_transaction(context, storing.number, &|context| {

@@ -88,8 +88,8 @@ fn set_of_databases(call: &Call<'_>, placement: &Placement) -> Result<DataSetId,
     if call.command.routing != Routing::Databases {
         return Ok(placement.set_of(own));
     }
-    let asked = AccessRequest::new(call.front, request, call.authority.identity());
-    let requirement = call.command.needs.requirement(&asked);
+    let access = AccessRequest::new(call.front, request, call.authority.identity());
+    let requirement = call.command.needs.requirement(&access);
     let mut databases = Vec::new();
     collect_databases(&requirement, &mut databases);
     // A command for `admin` alone is about the databases that it names.

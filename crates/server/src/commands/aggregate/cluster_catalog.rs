@@ -58,8 +58,8 @@ fn parse_shards(operand: ValueRef<'_>) -> Result<bool, CommandError> {
         return refuse(9_621_302, "$listClusterCatalog must take a nested object");
     }
     let options = stage_options::parse("$listClusterCatalog", operand, &FLAGS)?;
-    options.given_bool("balancingConfiguration")?;
-    Ok(options.given_bool("shards")?.unwrap_or(false))
+    options.non_null_bool("balancingConfiguration")?;
+    Ok(options.non_null_bool("shards")?.unwrap_or(false))
 }
 
 /// Returns the entry of a collection: that of `listCollections`, with the name of the database and

@@ -73,17 +73,17 @@ impl IdleLists {
     fn parse(operand: ValueRef<'_>) -> Result<IdleLists, CommandError> {
         let options = stage_options::parse("$currentOp", operand, &FLAGS)?;
         for name in FLAGS {
-            options.given_bool(name)?;
+            options.non_null_bool(name)?;
         }
-        if options.given_bool("targetAllNodes")? == Some(true) {
+        if options.non_null_bool("targetAllNodes")? == Some(true) {
             let message = "$currentOp supports targetAllNodes only for sharded clusters";
             return refuse(ErrorCode::FailedToParse, message);
         }
         Ok(IdleLists {
-            all_users: options.given_bool("allUsers")?.unwrap_or(false),
-            connections: options.given_bool("idleConnections")?.unwrap_or(false),
-            cursors: options.given_bool("idleCursors")?.unwrap_or(false),
-            sessions: options.given_bool("idleSessions")?.unwrap_or(true),
+            all_users: options.non_null_bool("allUsers")?.unwrap_or(false),
+            connections: options.non_null_bool("idleConnections")?.unwrap_or(false),
+            cursors: options.non_null_bool("idleCursors")?.unwrap_or(false),
+            sessions: options.non_null_bool("idleSessions")?.unwrap_or(true),
         })
     }
 }

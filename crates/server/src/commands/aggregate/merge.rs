@@ -89,7 +89,7 @@ impl MergeWriter {
         document: Document<'_>,
     ) -> Result<PreparedMerge, CommandError> {
         let document = if self.merge.keys().contains(&"_id") {
-            target.storable(document)?
+            target.prepare(document)?
         } else {
             document.to_buf()
         };
@@ -208,7 +208,7 @@ impl MergeWriter {
             ),
             WhenNotMatched::Insert => {
                 let engine = &target.engine;
-                let storable = target.storable(self.inserted(document)?.as_document())?;
+                let prepared = target.prepare(self.inserted(document)?.as_document())?;
                 let creation = Creation::begin(target.trail.clone(), engine, &target.namespace);
                 let collection = engine
                     .collection_or_create(&target.namespace)
@@ -216,7 +216,7 @@ impl MergeWriter {
                 if let Some(creation) = creation {
                     creation.record();
                 }
-                target.insert(&collection, storable.into_bytes(), operation)
+                target.insert(&collection, prepared.into_bytes(), operation)
             }
         }
     }

@@ -94,7 +94,7 @@ impl<'t> OutCollection<'t> {
         document: Document<'_>,
         operation: &Operation,
     ) -> Result<(), CommandError> {
-        let document = self.target.storable(document)?;
+        let document = self.target.prepare(document)?;
         self.waiting.extend_from_slice(document.as_bytes());
         if self.waiting.len() < CHUNK_BYTES {
             return Ok(());

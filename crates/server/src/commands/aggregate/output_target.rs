@@ -54,7 +54,7 @@ impl OutputTarget {
     }
 
     /// Returns the document as it is stored, with its `_id` first.
-    pub fn storable(&self, document: Document<'_>) -> Result<DocumentBuf, CommandError> {
+    pub fn prepare(&self, document: Document<'_>) -> Result<DocumentBuf, CommandError> {
         let changed = insert_preparation::examine(document, &self.ids, false)?;
         Ok(changed.unwrap_or_else(|| document.to_buf()))
     }

@@ -25,7 +25,7 @@ pub fn describe(
         return refuse(7_746_800, "$querySettings must take a nested object");
     }
     let options = stage_options::parse("$querySettings", operand, &["showDebugQueryShape"])?;
-    options.given_bool("showDebugQueryShape")?;
+    options.non_null_bool("showDebugQueryShape")?;
     Ok(Box::new(|| Ok(Vec::new())))
 }
 

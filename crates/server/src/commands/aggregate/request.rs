@@ -47,7 +47,7 @@ pub struct AggregateRequest<'a> {
 impl<'a> AggregateRequest<'a> {
     pub fn parse(command: Document<'a>) -> Result<AggregateRequest<'a>, CommandError> {
         let arguments = Arguments::within("aggregate", command);
-        let explain = arguments.given_bool("explain")?.unwrap_or(false);
+        let explain = arguments.non_null_bool("explain")?.unwrap_or(false);
         let stages = parse_stages(&arguments)?;
         check_names(command)?;
         Ok(AggregateRequest {
