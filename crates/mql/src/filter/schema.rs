@@ -2,13 +2,14 @@
 //! references, formats and defaults.
 
 mod encryption;
+mod keywords;
 mod parse;
 mod unordered;
 
 use std::sync::Arc;
 
 use windrow_document::path::Path;
-use windrow_document::{Decimal128, Document, Value, ValueRef};
+use windrow_document::{Array, Decimal128, Document, Value, ValueRef};
 
 use super::compare::{Comparison, compares};
 use super::regex::Regex;
@@ -72,6 +73,11 @@ impl Schema {
         self.rules.has_encryption()
     }
 
+    /// Returns the parsed keywords of the schema.
+    pub(super) fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
     pub(super) fn matches(&self, document: Document<'_>) -> MatchResult {
         self.rules.accept(ValueRef::Document(document))
     }
@@ -80,7 +86,7 @@ impl Schema {
 /// The parsed keywords of a schema. A value must fulfil all of them. Keywords about numbers,
 /// strings, arrays or objects accept every value of another type.
 #[derive(Debug, Default)]
-struct Rules {
+pub(super) struct Rules {
     types: Option<TypeSet>,
     encrypted: Option<EncryptKeyword>,
     /// `true` if the keyword `encryptMetadata` is there. It has no effect on values.
@@ -90,13 +96,13 @@ struct Rules {
     multiple_of: Option<Decimal128>,
     length: Range,
     pattern: Option<Regex>,
-    items: Option<Items>,
+    pub items: Option<Items>,
     item_count: Range,
     unique_items: bool,
-    object: ObjectRules,
-    all_of: Vec<Rules>,
-    any_of: Vec<Rules>,
-    one_of: Vec<Rules>,
+    pub object: ObjectRules,
+    pub all_of: Vec<Rules>,
+    pub any_of: Vec<Rules>,
+    pub one_of: Vec<Rules>,
     not: Option<Box<Rules>>,
 }
 
@@ -118,7 +124,7 @@ impl Range {
 }
 
 #[derive(Debug)]
-enum Items {
+pub(super) enum Items {
     /// One schema for every element.
     All(Box<Rules>),
     /// One schema for each of the first elements, and a rule for the elements after them.
@@ -130,7 +136,7 @@ enum Items {
 
 /// The rule for elements or fields that no other keyword covers.
 #[derive(Debug, Default)]
-enum AdditionalRule {
+pub(super) enum AdditionalRule {
     #[default]
     Any,
     None,
@@ -138,7 +144,7 @@ enum AdditionalRule {
 }
 
 impl AdditionalRule {
-    fn rules(&self) -> Option<&Rules> {
+    pub fn rules(&self) -> Option<&Rules> {
         match self {
             AdditionalRule::Rules(rules) => Some(rules),
             AdditionalRule::Any | AdditionalRule::None => None,
@@ -155,18 +161,18 @@ impl AdditionalRule {
 }
 
 #[derive(Debug, Default)]
-struct ObjectRules {
+pub(super) struct ObjectRules {
     count: Range,
     required: Vec<String>,
-    properties: Vec<(String, Rules)>,
-    patterns: Vec<(Regex, Rules)>,
-    additional: AdditionalRule,
-    dependencies: Vec<(String, Dependency)>,
+    pub properties: Vec<(String, Rules)>,
+    pub patterns: Vec<(Regex, Rules)>,
+    pub additional: AdditionalRule,
+    pub dependencies: Vec<(String, Dependency)>,
 }
 
 /// What an object must fulfil if it has a field.
 #[derive(Debug)]
-enum Dependency {
+pub(super) enum Dependency {
     Fields(Vec<String>),
     Rules(Box<Rules>),
 }
@@ -210,15 +216,11 @@ impl Rules {
         found
     }
 
-    fn accept(&self, value: ValueRef<'_>) -> MatchResult {
+    /// Returns `true` if the value fulfils all keywords.
+    pub fn accept(&self, value: ValueRef<'_>) -> MatchResult {
         count_work(1)?;
-        let plain = self
-            .types
-            .is_none_or(|types| types.contains(value.type_of()))
-            && self
-                .encrypted
-                .as_ref()
-                .is_none_or(|encrypted| encrypted.accepts(value))
+        let plain = self.accepts_type(value)
+            && self.accepts_encryption(value)
             && self.accepts_number(value);
         Ok(plain
             && self.accept_listed(value)?
@@ -226,6 +228,16 @@ impl Rules {
             && self.accept_array(value)?
             && self.accept_object(value)?
             && self.accept_combined(value)?)
+    }
+
+    fn accepts_type(&self, value: ValueRef<'_>) -> bool {
+        self.types
+            .is_none_or(|types| types.contains(value.type_of()))
+    }
+
+    fn accepts_encryption(&self, value: ValueRef<'_>) -> bool {
+        let encrypted = self.encrypted.as_ref();
+        encrypted.is_none_or(|encrypted| encrypted.accepts(value))
     }
 
     fn accept_listed(&self, value: ValueRef<'_>) -> MatchResult {
@@ -252,9 +264,12 @@ impl Rules {
         let ValueRef::String(text) = value else {
             return Ok(true);
         };
+        Ok(self.length.contains(|| text.chars().count()) && self.accept_pattern(text)?)
+    }
+
+    fn accept_pattern(&self, text: &str) -> MatchResult {
         let matches = |regex: &Regex| regex.is_match(text).map_err(Box::new);
-        Ok(self.length.contains(|| text.chars().count())
-            && self.pattern.as_ref().map_or(Ok(true), matches)?)
+        self.pattern.as_ref().map_or(Ok(true), matches)
     }
 
     fn accept_array(&self, value: ValueRef<'_>) -> MatchResult {
@@ -266,20 +281,28 @@ impl Rules {
         {
             return Ok(false);
         }
+        Ok(self.accept_items(array)? && self.accept_additional_items(array)?)
+    }
+
+    fn accept_items(&self, array: Array<'_>) -> MatchResult {
         match &self.items {
             None => Ok(true),
             Some(Items::All(rules)) => all(array.iter().map(|item| rules.accept(item))),
-            Some(Items::List { first, additional }) => {
-                let listed = array
-                    .iter()
-                    .zip(first)
-                    .map(|(item, rules)| rules.accept(item));
-                let additional_results = array
-                    .iter()
-                    .skip(first.len())
-                    .map(|item| additional.accept(item));
-                all(listed.chain(additional_results))
+            Some(Items::List { first, .. }) => {
+                let listed = array.iter().zip(first);
+                all(listed.map(|(item, rules)| rules.accept(item)))
             }
+        }
+    }
+
+    /// Without a list of schemas in `items`, `additionalItems` has no effect.
+    fn accept_additional_items(&self, array: Array<'_>) -> MatchResult {
+        match &self.items {
+            Some(Items::List { first, additional }) => {
+                let rest = array.iter().skip(first.len());
+                all(rest.map(|item| additional.accept(item)))
+            }
+            Some(Items::All(_)) | None => Ok(true),
         }
     }
 
@@ -291,7 +314,7 @@ impl Rules {
     }
 
     fn accept_combined(&self, value: ValueRef<'_>) -> MatchResult {
-        if !all(self.all_of.iter().map(|rules| rules.accept(value)))? {
+        if !self.accept_all_of(value)? {
             return Ok(false);
         }
         if !self.any_of.is_empty() && count(&self.any_of, value)? == 0 {
@@ -300,6 +323,14 @@ impl Rules {
         if !self.one_of.is_empty() && count(&self.one_of, value)? != 1 {
             return Ok(false);
         }
+        self.accept_not(value)
+    }
+
+    fn accept_all_of(&self, value: ValueRef<'_>) -> MatchResult {
+        all(self.all_of.iter().map(|rules| rules.accept(value)))
+    }
+
+    fn accept_not(&self, value: ValueRef<'_>) -> MatchResult {
         self.not
             .as_ref()
             .map_or(Ok(true), |rules| rules.accept(value).map(|found| !found))
@@ -309,7 +340,7 @@ impl Rules {
 impl ObjectRules {
     fn accept(&self, document: Document<'_>) -> MatchResult {
         let sized = self.count.contains(|| document.count());
-        if !sized || !self.required.iter().all(|name| document.contains(name)) {
+        if !sized || !self.has_required(document) {
             return Ok(false);
         }
         let checks_fields = !self.properties.is_empty()
@@ -318,6 +349,14 @@ impl ObjectRules {
         if checks_fields && !all(document.iter().map(|(name, value)| self.field(name, value)))? {
             return Ok(false);
         }
+        self.accept_dependencies(document)
+    }
+
+    fn has_required(&self, document: Document<'_>) -> bool {
+        self.required.iter().all(|name| document.contains(name))
+    }
+
+    fn accept_dependencies(&self, document: Document<'_>) -> MatchResult {
         all(self
             .dependencies
             .iter()

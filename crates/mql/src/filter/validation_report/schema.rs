@@ -2,11 +2,35 @@
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 
-use super::super::schema::{is_encrypted, repeated};
-use super::super::{Regex, Schema};
+use super::super::Schema;
+use super::super::schema::{Dependency, Items, Rules, is_encrypted, repeated};
 use super::keywords::{KEYWORDS, REASONS};
 use super::writer::ReportWriter;
 use super::{ALWAYS_FALSE, single};
+
+/// A schema as written and as parsed.
+#[derive(Clone, Copy)]
+struct ParsedSchema<'a> {
+    source: Document<'a>,
+    rules: &'a Rules,
+}
+
+impl<'a> ParsedSchema<'a> {
+    /// Returns the operand of a keyword. If the keyword is repeated, the last one counts, as in the
+    /// parsed rules.
+    fn operand(self, keyword: &str) -> Option<ValueRef<'a>> {
+        let same = self.source.iter().filter(|(name, _)| *name == keyword);
+        same.last().map(|(_, operand)| operand)
+    }
+
+    fn from_list(schemas: Array<'a>, parsed: &'a [Rules]) -> impl Iterator<Item = Self> {
+        let pairs = schemas.iter().zip(parsed);
+        pairs.filter_map(|(source, rules)| {
+            let source = source.as_document()?;
+            Some(ParsedSchema { source, rules })
+        })
+    }
+}
 
 /// Returns the report on `$jsonSchema`.
 pub fn details(
@@ -23,8 +47,15 @@ pub fn details(
         return found;
     }
     push_annotations(&mut found, schema);
-    let rules = rules(schema, ValueRef::Document(document), writer);
-    found.push("schemaRulesNotSatisfied", rules);
+    let parsed = Schema::parse(ValueRef::Document(schema));
+    if let Some(parsed) = writer.result(parsed.map(Some), |_| None) {
+        let schema = ParsedSchema {
+            source: schema,
+            rules: parsed.rules(),
+        };
+        let rules = unsatisfied_rules(schema, ValueRef::Document(document), writer);
+        found.push("schemaRulesNotSatisfied", rules);
+    }
     found
 }
 
@@ -37,15 +68,19 @@ fn push_annotations(found: &mut DocumentBuf, schema: Document<'_>) {
 }
 
 /// Returns the keywords that the value does not fulfil, each with a report.
-fn rules(schema: Document<'_>, value: ValueRef<'_>, writer: &ReportWriter<'_>) -> ArrayBuf {
+fn unsatisfied_rules(
+    schema: ParsedSchema<'_>,
+    value: ValueRef<'_>,
+    writer: &ReportWriter<'_>,
+) -> ArrayBuf {
     if writer.must_stop() {
         return ArrayBuf::new();
     }
     let given = KEYWORDS
         .iter()
-        .filter_map(|keyword| Some((*keyword, schema.get(keyword)?)));
+        .filter_map(|keyword| Some((*keyword, schema.operand(keyword)?)));
     let failing = given.filter(|(keyword, _)| {
-        has_effect(schema, keyword) && !is_fulfilled(schema, keyword, value, writer)
+        has_effect(schema.source, keyword) && !is_fulfilled(schema.rules, keyword, value, writer)
     });
     failing
         .take_while(|_| writer.has_room())
@@ -86,80 +121,34 @@ fn stated_types(schema: Document<'_>) -> Vec<&str> {
     }
 }
 
-/// Returns `true` if the value fulfils one keyword of a schema. Keywords that depend on each other
-/// are evaluated together.
 fn is_fulfilled(
-    schema: Document<'_>,
+    rules: &Rules,
     keyword: &str,
     value: ValueRef<'_>,
     writer: &ReportWriter<'_>,
 ) -> bool {
-    let related: &[&str] = match keyword {
-        "maximum" => &["exclusiveMaximum"],
-        "minimum" => &["exclusiveMinimum"],
-        "additionalItems" => &["items"],
-        "additionalProperties" => &["properties", "patternProperties"],
-        "exclusiveMaximum" | "exclusiveMinimum" => return true,
-        _ => &[],
-    };
-    let mut part = DocumentBuf::new();
-    for (name, operand) in schema.iter() {
-        if name == keyword {
-            part.push(name, operand);
-        } else if related.contains(&name) {
-            push_related(&mut part, name, operand);
-        }
-    }
-    accepts(part.as_document(), value, writer)
+    let accepted = rules.accept_keyword(keyword, value);
+    writer.result(accepted.map_err(|error| *error), |_| false)
 }
 
-/// Adds a keyword that only selects fields or elements, without the schemas in it.
-fn push_related(part: &mut DocumentBuf, name: &str, operand: ValueRef<'_>) {
-    match (name, operand) {
-        ("properties" | "patternProperties", ValueRef::Document(named)) => {
-            let free = named
-                .iter()
-                .map(|(name, _)| (name, ValueRef::Document(Document::EMPTY)));
-            part.push(name, free.collect::<DocumentBuf>());
-        }
-        ("items", ValueRef::Array(list)) => {
-            let free = list.iter().map(|_| ValueRef::Document(Document::EMPTY));
-            part.push(name, free.collect::<ArrayBuf>());
-        }
-        _ => part.push(name, operand),
-    }
-}
-
-/// Returns `true` if a schema accepts a value. The value need not be a document: it is wrapped in a
-/// field.
-fn accepts(schema: Document<'_>, value: ValueRef<'_>, writer: &ReportWriter<'_>) -> bool {
-    let wrapped = doc! { "properties": { "value": (schema.to_buf()) } };
-    let document = single("value", value);
-    let schema = Schema::parse(ValueRef::Document(wrapped.as_document()));
-    let accepted = schema.and_then(|schema| {
-        let matched = schema.matches(document.as_document());
-        matched.map_err(|error| *error)
-    });
-    writer.result(accepted, |_| false)
-}
-
-/// Returns `true` if a pattern of `patternProperties` matches a field name.
-fn matches_name(pattern: &str, name: &str, writer: &ReportWriter<'_>) -> bool {
-    let matched = Regex::new(pattern, "").and_then(|regex| regex.is_match(name));
-    writer.result(matched, |_| false)
+/// Returns `true` if the value fulfils all keywords of a schema.
+fn accepts(rules: &Rules, value: ValueRef<'_>, writer: &ReportWriter<'_>) -> bool {
+    let accepted = rules.accept(value);
+    writer.result(accepted.map_err(|error| *error), |_| false)
 }
 
 fn rule(
-    schema: Document<'_>,
+    schema: ParsedSchema<'_>,
     keyword: &str,
     operand: ValueRef<'_>,
     value: ValueRef<'_>,
     writer: &ReportWriter<'_>,
 ) -> DocumentBuf {
     let mut found = doc! { "operatorName": keyword };
+    let rules = schema.rules;
     match (keyword, operand, value) {
         ("properties", ValueRef::Document(named), ValueRef::Document(document)) => {
-            let failing = properties(named, document, writer);
+            let failing = properties(named, rules, document, writer);
             found.push("propertiesNotSatisfied", failing);
         }
         ("required", ValueRef::Array(names), ValueRef::Document(document)) => {
@@ -167,29 +156,24 @@ fn rule(
             found.push("missingProperties", missing(names, document, writer));
         }
         ("patternProperties", ValueRef::Document(patterns), ValueRef::Document(document)) => {
-            found.push("details", by_pattern(patterns, document, writer));
+            found.push("details", by_pattern(patterns, rules, document, writer));
         }
         ("additionalProperties", _, ValueRef::Document(document)) => {
-            additional_properties(&mut found, schema, operand, document, writer);
+            additional_properties(&mut found, rules, operand, document, writer);
         }
-        ("dependencies", ValueRef::Document(rules), ValueRef::Document(document)) => {
-            found.push("failingDependencies", dependencies(rules, document, writer));
+        ("dependencies", ValueRef::Document(by_name), ValueRef::Document(document)) => {
+            let failing = dependencies(by_name, rules, document, writer);
+            found.push("failingDependencies", failing);
         }
-        ("items", ValueRef::Array(schemas), ValueRef::Array(list)) => {
-            found.push("details", listed_items(schemas, list, writer));
-        }
-        ("items", ValueRef::Document(each), ValueRef::Array(list)) => {
-            let reason = "At least one item did not match the sub-schema";
-            failing_item(&mut found, each, reason, list.iter().enumerate(), writer);
-        }
+        ("items", _, ValueRef::Array(list)) => items(&mut found, rules, operand, list, writer),
         ("additionalItems", _, ValueRef::Array(list)) => {
-            additional_items(&mut found, schema, operand, list, writer);
+            additional_items(&mut found, rules, operand, list, writer);
         }
         ("allOf" | "anyOf" | "oneOf", ValueRef::Array(schemas), _) => {
-            combined(&mut found, keyword, schemas, value, writer);
+            combined(&mut found, keyword, schemas, rules, value, writer);
         }
         ("encrypt", _, _) => found.push("reason", reason_of_encrypt(value)),
-        _ => plain(&mut found, schema, keyword, operand, value, writer),
+        _ => plain(&mut found, schema.source, keyword, operand, value, writer),
     }
     found
 }
@@ -248,15 +232,22 @@ fn plain(
     }
 }
 
-fn properties(named: Document<'_>, document: Document<'_>, writer: &ReportWriter<'_>) -> ArrayBuf {
-    let failing = named.iter().filter_map(|(name, schema)| {
-        let (schema, value) = (schema.as_document()?, document.get(name)?);
-        let details = rules(schema, value, writer);
+fn properties(
+    named: Document<'_>,
+    rules: &Rules,
+    document: Document<'_>,
+    writer: &ReportWriter<'_>,
+) -> ArrayBuf {
+    let pairs = named.iter().zip(&rules.object.properties);
+    let failing = pairs.filter_map(|((name, source), (_, rules))| {
+        let (source, value) = (source.as_document()?, document.get(name)?);
+        let schema = ParsedSchema { source, rules };
+        let details = unsatisfied_rules(schema, value, writer);
         if details.as_array().is_empty() {
             return None;
         }
         let mut found = doc! { "propertyName": name };
-        push_annotations(&mut found, schema);
+        push_annotations(&mut found, source);
         found.push("details", details);
         Some(Value::from(found))
     });
@@ -271,24 +262,26 @@ fn missing(names: Array<'_>, document: Document<'_>, writer: &ReportWriter<'_>) 
 
 fn by_pattern(
     patterns: Document<'_>,
+    rules: &Rules,
     document: Document<'_>,
     writer: &ReportWriter<'_>,
 ) -> ArrayBuf {
     let mut failing = Vec::new();
-    for (pattern, schema) in patterns {
-        let Some(schema) = schema.as_document() else {
+    for ((pattern, source), (regex, rules)) in patterns.iter().zip(&rules.object.patterns) {
+        let Some(source) = source.as_document() else {
             continue;
         };
+        let schema = ParsedSchema { source, rules };
         let named = document
             .iter()
-            .filter(|(name, _)| matches_name(pattern, name, writer));
+            .filter(|(name, _)| writer.result(regex.is_match(name), |_| false));
         for (name, value) in named {
-            let details = rules(schema, value, writer);
+            let details = unsatisfied_rules(schema, value, writer);
             if details.as_array().is_empty() {
                 continue;
             }
             let mut found = doc! { "propertyName": name };
-            push_annotations(&mut found, schema);
+            push_annotations(&mut found, source);
             found.push("regexMatched", pattern);
             found.push("details", details);
             failing.push(Value::from(found));
@@ -299,65 +292,92 @@ fn by_pattern(
 
 fn additional_properties(
     found: &mut DocumentBuf,
-    schema: Document<'_>,
+    rules: &Rules,
     operand: ValueRef<'_>,
     document: Document<'_>,
     writer: &ReportWriter<'_>,
 ) {
-    let is_named = |name: &str| {
-        let within = |keyword: &str| schema.get(keyword).and_then(ValueRef::as_document);
-        let mut patterns = within("patternProperties").into_iter().flatten();
-        within("properties").is_some_and(|named| named.contains(name))
-            || patterns.any(|(pattern, _)| matches_name(pattern, name, writer))
+    let is_covered = |name: &str| {
+        let covered = rules.object.is_covered(name).map_err(|error| *error);
+        writer.result(covered, |_| false)
     };
-    let mut others = document.iter().filter(|(name, _)| !is_named(name));
-    let Some(rest) = operand.as_document() else {
+    let mut others = document.iter().filter(|(name, _)| !is_covered(name));
+    let (Some(source), Some(rules)) = (operand.as_document(), rules.object.additional.rules())
+    else {
         writer.show_specified(found, &single("additionalProperties", operand));
         let names: ArrayBuf = others.map(|(name, _)| ValueRef::String(name)).collect();
         let names = ValueRef::Array(names.as_array());
         writer.show(found, "additionalProperties", names);
         return;
     };
-    if let Some((name, value)) = others.find(|(_, value)| !accepts(rest, *value, writer)) {
-        push_annotations(found, rest);
+    if let Some((name, value)) = others.find(|(_, value)| !accepts(rules, *value, writer)) {
+        push_annotations(found, source);
         let reason = "at least one additional property did not match the subschema";
         found.push("reason", reason);
         found.push("failingProperty", name);
-        found.push("details", rules(rest, value, writer));
+        let schema = ParsedSchema { source, rules };
+        found.push("details", unsatisfied_rules(schema, value, writer));
     }
 }
 
 fn dependencies(
-    rules_by_name: Document<'_>,
+    by_name: Document<'_>,
+    rules: &Rules,
     document: Document<'_>,
     writer: &ReportWriter<'_>,
 ) -> ArrayBuf {
-    let present = rules_by_name
-        .iter()
-        .filter(|(name, _)| document.contains(name));
-    let failing = present.filter_map(|(name, dependency)| {
-        let mut found = doc! { "conditionalProperty": name };
-        let (field, list) = match dependency {
-            ValueRef::Array(names) => ("missingProperties", missing(names, document, writer)),
-            other => {
-                let rules = rules(other.as_document()?, ValueRef::Document(document), writer);
-                ("details", rules)
+    let pairs = by_name.iter().zip(&rules.object.dependencies);
+    let present = pairs.filter(|((name, _), _)| document.contains(name));
+    let failing = present.filter_map(|((name, operand), (_, dependency))| {
+        let (field, list) = match (operand, dependency) {
+            (ValueRef::Array(names), _) => ("missingProperties", missing(names, document, writer)),
+            (ValueRef::Document(source), Dependency::Rules(rules)) => {
+                let schema = ParsedSchema { source, rules };
+                let value = ValueRef::Document(document);
+                ("details", unsatisfied_rules(schema, value, writer))
             }
+            _ => return None,
         };
         if list.as_array().is_empty() {
             return None;
         }
+        let mut found = doc! { "conditionalProperty": name };
         found.push(field, list);
         Some(Value::from(found))
     });
     failing.collect()
 }
 
+fn items(
+    found: &mut DocumentBuf,
+    rules: &Rules,
+    operand: ValueRef<'_>,
+    list: Array<'_>,
+    writer: &ReportWriter<'_>,
+) {
+    match (operand, &rules.items) {
+        (ValueRef::Array(schemas), Some(Items::List { first, .. })) => {
+            let schemas = ParsedSchema::from_list(schemas, first);
+            found.push("details", listed_items(schemas, list, writer));
+        }
+        (ValueRef::Document(source), Some(Items::All(rules))) => {
+            let schema = ParsedSchema { source, rules };
+            let reason = "At least one item did not match the sub-schema";
+            failing_item(found, schema, reason, list.iter().enumerate(), writer);
+        }
+        _ => {}
+    }
+}
+
 /// Returns the reports on elements of which each has a schema of its own.
-fn listed_items(schemas: Array<'_>, list: Array<'_>, writer: &ReportWriter<'_>) -> ArrayBuf {
-    let pairs = schemas.iter().zip(list.iter()).enumerate();
+fn listed_items<'a>(
+    schemas: impl Iterator<Item = ParsedSchema<'a>>,
+    list: Array<'_>,
+    writer: &ReportWriter<'_>,
+) -> ArrayBuf {
+    let pairs = schemas.zip(list.iter()).enumerate();
     let failing = pairs.filter_map(|(index, (schema, item))| {
-        let details = rules(schema.as_document()?, item, writer);
+        let details = unsatisfied_rules(schema, item, writer);
         let fails = !details.as_array().is_empty();
         fails.then(|| Value::from(doc! { "itemIndex": (index as i32), "details": details }))
     });
@@ -367,32 +387,34 @@ fn listed_items(schemas: Array<'_>, list: Array<'_>, writer: &ReportWriter<'_>) 
 /// Appends the report on the first element that the common schema does not accept.
 fn failing_item<'v>(
     found: &mut DocumentBuf,
-    schema: Document<'_>,
+    schema: ParsedSchema<'_>,
     reason: &str,
     mut items: impl Iterator<Item = (usize, ValueRef<'v>)>,
     writer: &ReportWriter<'_>,
 ) {
-    if let Some((index, item)) = items.find(|(_, item)| !accepts(schema, *item, writer)) {
-        push_annotations(found, schema);
+    if let Some((index, item)) = items.find(|(_, item)| !accepts(schema.rules, *item, writer)) {
+        push_annotations(found, schema.source);
         found.push("reason", reason);
         found.push("itemIndex", index as i32);
-        found.push("details", rules(schema, item, writer));
+        found.push("details", unsatisfied_rules(schema, item, writer));
     }
 }
 
 fn additional_items(
     found: &mut DocumentBuf,
-    schema: Document<'_>,
+    rules: &Rules,
     operand: ValueRef<'_>,
     list: Array<'_>,
     writer: &ReportWriter<'_>,
 ) {
-    let listed = schema.get("items").and_then(ValueRef::as_array);
-    let listed = listed.map_or(0, |schemas| schemas.count());
-    let rest = list.iter().enumerate().skip(listed);
-    if let Some(each) = operand.as_document() {
+    let Some(Items::List { first, additional }) = &rules.items else {
+        return;
+    };
+    let rest = list.iter().enumerate().skip(first.len());
+    if let (Some(source), Some(rules)) = (operand.as_document(), additional.rules()) {
+        let schema = ParsedSchema { source, rules };
         let reason = "At least one additional item did not match the sub-schema";
-        failing_item(found, each, reason, rest, writer);
+        failing_item(found, schema, reason, rest, writer);
         return;
     }
     writer.show_specified(found, &single("additionalItems", operand));
@@ -406,12 +428,18 @@ fn combined(
     found: &mut DocumentBuf,
     keyword: &str,
     schemas: Array<'_>,
+    rules: &Rules,
     value: ValueRef<'_>,
     writer: &ReportWriter<'_>,
 ) {
-    let schemas = || schemas.iter().filter_map(ValueRef::as_document).enumerate();
+    let parsed = match keyword {
+        "allOf" => &rules.all_of,
+        "anyOf" => &rules.any_of,
+        _ => &rules.one_of,
+    };
+    let schemas = || ParsedSchema::from_list(schemas, parsed).enumerate();
     let accepting = schemas().take_while(|_| !writer.must_stop());
-    let accepting = accepting.filter(|(_, schema)| accepts(*schema, value, writer));
+    let accepting = accepting.filter(|(_, schema)| accepts(schema.rules, value, writer));
     let accepting: Vec<i32> = accepting.map(|(index, _)| index as i32).collect();
     if keyword == "oneOf" && accepting.len() > 1 {
         found.push("reason", "more than one subschema matched");
@@ -421,7 +449,7 @@ fn combined(
     }
     let failing = schemas().filter(|(index, _)| !accepting.contains(&(*index as i32)));
     let failing = failing.map(|(index, schema)| {
-        let details = rules(schema, value, writer);
+        let details = unsatisfied_rules(schema, value, writer);
         Value::from(doc! { "index": (index as i32), "details": details })
     });
     found.push("schemasNotSatisfied", failing.collect::<ArrayBuf>());
@@ -432,18 +460,20 @@ mod tests {
     use super::*;
     use crate::filter::Environment;
 
+    /// `expected`: the report on the first keyword that the document does not fulfil.
+    fn check(schema: DocumentBuf, document: DocumentBuf, expected: DocumentBuf) {
+        let parsed = Schema::parse(ValueRef::Document(schema.as_document())).unwrap();
+        assert!(!parsed.matches(document.as_document()).unwrap());
+        let environment = Environment::default();
+        let writer = ReportWriter::new(&environment, false);
+        let found = details(schema.as_document(), document.as_document(), &writer);
+        let rule = found.get("schemaRulesNotSatisfied").unwrap();
+        let rule = rule.as_array().unwrap().get(0).unwrap();
+        assert_eq!(rule.as_document().unwrap().to_buf(), expected, "{schema}");
+    }
+
     #[test]
-    fn every_keyword_is_reported() {
-        let check = |schema: DocumentBuf, document: DocumentBuf, expected: DocumentBuf| {
-            let parsed = Schema::parse(ValueRef::Document(schema.as_document())).unwrap();
-            assert!(!parsed.matches(document.as_document()).unwrap());
-            let environment = Environment::default();
-            let writer = ReportWriter::new(&environment, false);
-            let found = details(schema.as_document(), document.as_document(), &writer);
-            let rule = found.get("schemaRulesNotSatisfied").unwrap();
-            let rule = rule.as_array().unwrap().get(0).unwrap();
-            assert_eq!(rule.as_document().unwrap().to_buf(), expected, "{schema}");
-        };
+    fn keywords_of_objects_are_reported() {
         check(
             doc! { "required": ["a", "b"] },
             doc! { "a": 1 },
@@ -492,6 +522,10 @@ mod tests {
                 "failingDependencies": [{ "conditionalProperty": "a", "missingProperties": ["b"] }],
             },
         );
+    }
+
+    #[test]
+    fn combinations_of_schemas_are_reported() {
         check(
             doc! { "anyOf": [{ "required": ["a"] }] },
             doc! { "b": 1 },
@@ -515,7 +549,10 @@ mod tests {
         let check = |schema: DocumentBuf, value: Value, expected: DocumentBuf| {
             let environment = Environment::default();
             let writer = ReportWriter::new(&environment, false);
-            let found = rules(schema.as_document(), value.as_ref(), &writer);
+            let source = schema.as_document();
+            let parsed = Schema::parse(ValueRef::Document(source)).unwrap();
+            let rules = parsed.rules();
+            let found = unsatisfied_rules(ParsedSchema { source, rules }, value.as_ref(), &writer);
             let first = found.as_array().get(0).unwrap().as_document().unwrap();
             assert_eq!(first.to_buf(), expected, "{schema}");
         };
