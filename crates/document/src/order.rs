@@ -167,10 +167,23 @@ mod tests {
 
     /// Groups of equal values in ascending order.
     pub(crate) fn ascending_values() -> Vec<Vec<Value>> {
+        [
+            vec![
+                vec![Value::MinKey],
+                vec![Value::Undefined],
+                vec![Value::Null],
+            ],
+            ascending_numbers(),
+            ascending_strings(),
+            ascending_containers(),
+            ascending_binary_values(),
+            ascending_values_after_binary(),
+        ]
+        .concat()
+    }
+
+    fn ascending_numbers() -> Vec<Vec<Value>> {
         vec![
-            vec![Value::MinKey],
-            vec![Value::Undefined],
-            vec![Value::Null],
             vec![f64::NAN.into(), decimal("NaN")],
             vec![f64::NEG_INFINITY.into(), decimal("-Infinity")],
             vec![decimal("-1E+6000")],
@@ -223,6 +236,11 @@ mod tests {
             vec![f64::MAX.into()],
             vec![decimal("1E+6000")],
             vec![f64::INFINITY.into(), decimal("Infinity")],
+        ]
+    }
+
+    fn ascending_strings() -> Vec<Vec<Value>> {
+        vec![
             vec!["".into()],
             vec!["\0".into()],
             vec!["\0a".into()],
@@ -231,6 +249,11 @@ mod tests {
             vec!["a\0b".into()],
             vec!["aa".into()],
             vec!["b".into()],
+        ]
+    }
+
+    fn ascending_containers() -> Vec<Vec<Value>> {
+        vec![
             vec![doc! {}.into()],
             vec![doc! { "b": 1 }.into(), doc! { "b": 1.0 }.into()],
             vec![doc! { "b": 1, "a": 1 }.into()],
@@ -241,34 +264,24 @@ mod tests {
             vec![array![1, 2].into()],
             vec![array![2].into()],
             vec![array!["a"].into()],
-            vec![Value::Binary {
-                subtype: 5,
-                bytes: vec![],
-            }],
-            vec![Value::Binary {
-                subtype: 0,
-                bytes: vec![9],
-            }],
-            vec![Value::Binary {
-                subtype: 2,
-                bytes: vec![1],
-            }],
-            vec![Value::Binary {
-                subtype: 0,
-                bytes: vec![0, 0],
-            }],
-            vec![Value::Binary {
-                subtype: 0,
-                bytes: vec![9; 254],
-            }],
-            vec![Value::Binary {
-                subtype: 0,
-                bytes: vec![5; 255],
-            }],
-            vec![Value::Binary {
-                subtype: 0,
-                bytes: vec![1; 256],
-            }],
+        ]
+    }
+
+    fn ascending_binary_values() -> Vec<Vec<Value>> {
+        let binary = |subtype, bytes| vec![Value::Binary { subtype, bytes }];
+        vec![
+            binary(5, vec![]),
+            binary(0, vec![9]),
+            binary(2, vec![1]),
+            binary(0, vec![0, 0]),
+            binary(0, vec![9; 254]),
+            binary(0, vec![5; 255]),
+            binary(0, vec![1; 256]),
+        ]
+    }
+
+    fn ascending_values_after_binary() -> Vec<Vec<Value>> {
+        vec![
             vec![ObjectId([1; 12]).into()],
             vec![ObjectId([2; 12]).into()],
             vec![false.into()],

@@ -329,6 +329,10 @@ mod tests {
             Err(86),
         );
         check(&plain(), doc! { "key": { "a": 2 }, "name": "i" }, Err(86));
+    }
+
+    #[test]
+    fn wildcard_indexes_conflict_by_their_projections() {
         let key = || doc! { "$**": 1 };
         let projected = |name: &str, projection: DocumentBuf| doc! { "key": (key()), "name": name, "wildcardProjection": projection };
         let one = || [projected("w", doc! { "a": 1, "b": 1 })];
@@ -350,6 +354,10 @@ mod tests {
             id_left_out(),
             Ok(true),
         );
+    }
+
+    #[test]
+    fn a_collection_has_one_text_index() {
         let text = || [doc! { "key": { "a": "text" }, "name": "t" }];
         check(
             &text(),

@@ -364,114 +364,91 @@ fn type_sets_are_dynamic_mappings() {
     );
 }
 
+fn check_refused(definition: DocumentBuf, code: i32, part: &str) {
+    let (found, message) = code_of(definition);
+    assert_eq!(found, code, "{message}");
+    assert!(message.contains(part), "{message} has no {part}");
+}
+
 #[test]
 fn definitions_are_refused_by_name() {
-    let check = |definition: DocumentBuf, code: i32, part: &str| {
-        let (found, message) = code_of(definition);
-        assert_eq!(found, code, "{message}");
-        assert!(message.contains(part), "{message} has no {part}");
-    };
-    check(doc! {}, 9, "\"mappings\" is required");
-    check(doc! { "mappings": 1 }, 9, "\"mappings\" must be a document");
-    check(
+    check_refused(doc! {}, 9, "\"mappings\" is required");
+    check_refused(doc! { "mappings": 1 }, 9, "\"mappings\" must be a document");
+    check_refused(
         doc! { "mappings": { "dynamic": 1 } },
         9,
         "\"mappings.dynamic\"",
     );
-    check(
+    check_refused(
         doc! { "mappings": { "dynamic": { "typeSet": "x" } } },
         9,
         "type set \"x\"",
     );
-    check(
+    check_refused(
         doc! { "mappings": { "field": {} } },
         9,
         "\"mappings.field\" is not an option",
     );
-    check(doc! { "mappings": {}, "x": 1 }, 9, "\"x\" is not a part");
-    check(
+    check_refused(doc! { "mappings": {}, "x": 1 }, 9, "\"x\" is not a part");
+    check_refused(
         doc! { "mappings": {}, "analyzer": "mine" },
         2,
         "unknown analyzer \"mine\"",
     );
-    check(
+    check_refused(
         doc! { "mappings": {}, "analyzer": "lucene.thai" },
         238,
         "analyzer \"lucene.thai\"",
     );
-    check(
+    check_refused(
         doc! { "mappings": {}, "synonyms": [{}] },
         9,
         "\"synonyms[0].analyzer\"",
     );
-    check(
+    check_refused(
         doc! { "mappings": {}, "storedSource": { "include": [], "exclude": [] } },
         9,
         "\"storedSource\"",
     );
-    check(
+}
+
+#[test]
+fn fields_are_refused_by_name() {
+    check_refused(
         of_field("a", 1),
         9,
         "\"mappings.fields.a\" must be a document",
     );
-    check(
+    check_refused(
         of_field("a", doc! {}),
         9,
         "\"mappings.fields.a.type\" is required",
     );
-    check(of_field("a", array![]), 9, "cannot be empty");
-    check(
+    check_refused(of_field("a", array![]), 9, "cannot be empty");
+    check_refused(
         of_field("a", doc! { "type": "text" }),
         2,
         "unknown type \"text\"",
     );
     for kind in ["embeddedDocuments", "knnVector", "vector"] {
-        check(of_field("a", doc! { "type": kind }), 238, kind);
+        check_refused(of_field("a", doc! { "type": kind }), 238, kind);
     }
-    let autocomplete = |options: DocumentBuf| {
-        let mut field = doc! { "type": "autocomplete" };
-        for (name, value) in options.as_document() {
-            field.push(name, value.to_value());
-        }
-        of_field("a", field)
-    };
-    check(
-        autocomplete(doc! { "minGrams": 16 }),
-        9,
-        "minGrams 16 above maxGrams 15",
-    );
-    check(
-        autocomplete(doc! { "maxGrams": 0 }),
-        9,
-        "\"mappings.fields.a.maxGrams\"",
-    );
-    check(autocomplete(doc! { "maxGrams": 1000 }), 9, "255 at most");
-    check(
-        autocomplete(doc! { "tokenization": "gram" }),
-        2,
-        "edgeGram, rightEdgeGram, nGram",
-    );
-    check(
-        autocomplete(doc! { "searchAnalyzer": "lucene.standard" }),
-        9,
-        "searchAnalyzer",
-    );
-    check(
+    check_refused(
         of_field("a", doc! { "type": "date", "x": 1 }),
         9,
         "\"mappings.fields.a.x\"",
     );
-    check(
+    check_refused(
         of_field("a", doc! { "type": "geo", "indexShapes": 1 }),
         9,
         "\"mappings.fields.a.indexShapes\" must be a boolean",
     );
-    check(
+    check_refused(
         of_field("a", doc! { "type": "token", "normalizer": "x" }),
         2,
         "none, lowercase",
     );
-    check(
+    check_refused(
         of_field(
             "a",
             array![doc! { "type": "date" }, doc! { "type": "date" }],
@@ -480,7 +457,43 @@ fn definitions_are_refused_by_name() {
         "the type \"date\" twice",
     );
     let inner = doc! { "type": "document", "fields": { "b": { "type": "vector" } } };
-    check(of_field("a", inner), 238, "\"mappings.fields.a.fields.b\"");
+    check_refused(
+        of_field("a", inner),
+        238,
+        "\"mappings.fields.a.fields.b\"",
+    );
+}
+
+#[test]
+fn options_of_autocomplete_are_refused_by_name() {
+    let autocomplete = |options: DocumentBuf| {
+        let mut field = doc! { "type": "autocomplete" };
+        for (name, value) in options.as_document() {
+            field.push(name, value.to_value());
+        }
+        of_field("a", field)
+    };
+    check_refused(
+        autocomplete(doc! { "minGrams": 16 }),
+        9,
+        "minGrams 16 above maxGrams 15",
+    );
+    check_refused(
+        autocomplete(doc! { "maxGrams": 0 }),
+        9,
+        "\"mappings.fields.a.maxGrams\"",
+    );
+    check_refused(autocomplete(doc! { "maxGrams": 1000 }), 9, "255 at most");
+    check_refused(
+        autocomplete(doc! { "tokenization": "gram" }),
+        2,
+        "edgeGram, rightEdgeGram, nGram",
+    );
+    check_refused(
+        autocomplete(doc! { "searchAnalyzer": "lucene.standard" }),
+        9,
+        "searchAnalyzer",
+    );
 }
 
 /// The parser calls itself for each level.

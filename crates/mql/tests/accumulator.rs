@@ -62,7 +62,7 @@ const VALUES: &str = r#"[{"v": 3, "w": "c"}, {"v": 1, "w": "a"}, {"w": "m"}, {"v
     {"v": 5, "w": "e"}]"#;
 
 #[test]
-fn accumulators_return_the_expected_values() {
+fn numbers_are_accumulated() {
     check(&[
         (r#"{"$sum": "$v"}"#, VALUES, "12"),
         (r#"{"$sum": 1}"#, VALUES, "6"),
@@ -79,36 +79,34 @@ fn accumulators_return_the_expected_values() {
         ),
         (r#"{"$avg": "$v"}"#, VALUES, r#"{"$numberDouble": "3"}"#),
         (r#"{"$avg": "$v"}"#, r#"[{"v": "text"}]"#, "null"),
-        (r#"{"$min": "$v"}"#, VALUES, "1"),
-        (r#"{"$max": "$v"}"#, VALUES, "5"),
-        (r#"{"$max": "$v"}"#, "[{}]", "null"),
-        (r#"{"$first": "$v"}"#, VALUES, "3"),
-        (r#"{"$first": "$v"}"#, r#"[{}, {"v": 1}]"#, "null"),
-        (r#"{"$push": "$v"}"#, VALUES, "[3, 1, null, 3, 5]"),
-        (r#"{"$addToSet": "$v"}"#, VALUES, "[3, 1, null, 5]"),
-        (
-            r#"{"$concatArrays": "$l"}"#,
-            r#"[{"l": [1, [2]]}, {}, {"l": []}, {"l": [1, null]}]"#,
-            "[1, [2], 1, null]",
-        ),
-        (
-            r#"{"$setUnion": "$l"}"#,
-            r#"[{"l": [1, [2], 1]}, {}, {"l": [[2], null, "a"]}, {"l": [null]}]"#,
-            r#"[1, [2], null, "a"]"#,
-        ),
-        (r#"{"$setUnion": "$l"}"#, "[{}]", "[]"),
         (r#"{"$count": {}}"#, VALUES, "6"),
-        (
-            r#"{"$mergeObjects": "$v"}"#,
-            r#"[{"v": {"a": 1, "b": 1}}, {}, {"v": {"a": 2}}]"#,
-            r#"{"a": 2, "b": 1}"#,
-        ),
         (
             r#"{"$stdDevPop": "$v"}"#,
             r#"[{"v": 1}, {"v": 3}]"#,
             r#"{"$numberDouble": "1"}"#,
         ),
         (r#"{"$stdDevSamp": "$v"}"#, r#"[{"v": 1}]"#, "null"),
+        (
+            r#"{"$median": {"input": "$v", "method": "approximate"}}"#,
+            VALUES,
+            r#"{"$numberDouble": "3"}"#,
+        ),
+        (
+            r#"{"$percentile": {"input": "$v", "p": [0.1, 1], "method": "approximate"}}"#,
+            VALUES,
+            r#"[{"$numberDouble": "1"}, {"$numberDouble": "5"}]"#,
+        ),
+    ]);
+}
+
+#[test]
+fn values_are_selected() {
+    check(&[
+        (r#"{"$min": "$v"}"#, VALUES, "1"),
+        (r#"{"$max": "$v"}"#, VALUES, "5"),
+        (r#"{"$max": "$v"}"#, "[{}]", "null"),
+        (r#"{"$first": "$v"}"#, VALUES, "3"),
+        (r#"{"$first": "$v"}"#, r#"[{}, {"v": 1}]"#, "null"),
         (r#"{"$firstN": {"n": 2, "input": "$v"}}"#, VALUES, "[3, 1]"),
         (
             r#"{"$firstN": {"n": 3, "input": "$v"}}"#,
@@ -138,15 +136,29 @@ fn accumulators_return_the_expected_values() {
             VALUES,
             r#"["d", "e"]"#,
         ),
+    ]);
+}
+
+#[test]
+fn arrays_and_objects_are_accumulated() {
+    check(&[
+        (r#"{"$push": "$v"}"#, VALUES, "[3, 1, null, 3, 5]"),
+        (r#"{"$addToSet": "$v"}"#, VALUES, "[3, 1, null, 5]"),
         (
-            r#"{"$median": {"input": "$v", "method": "approximate"}}"#,
-            VALUES,
-            r#"{"$numberDouble": "3"}"#,
+            r#"{"$concatArrays": "$l"}"#,
+            r#"[{"l": [1, [2]]}, {}, {"l": []}, {"l": [1, null]}]"#,
+            "[1, [2], 1, null]",
         ),
         (
-            r#"{"$percentile": {"input": "$v", "p": [0.1, 1], "method": "approximate"}}"#,
-            VALUES,
-            r#"[{"$numberDouble": "1"}, {"$numberDouble": "5"}]"#,
+            r#"{"$setUnion": "$l"}"#,
+            r#"[{"l": [1, [2], 1]}, {}, {"l": [[2], null, "a"]}, {"l": [null]}]"#,
+            r#"[1, [2], null, "a"]"#,
+        ),
+        (r#"{"$setUnion": "$l"}"#, "[{}]", "[]"),
+        (
+            r#"{"$mergeObjects": "$v"}"#,
+            r#"[{"v": {"a": 1, "b": 1}}, {}, {"v": {"a": 2}}]"#,
+            r#"{"a": 2, "b": 1}"#,
         ),
     ]);
 }

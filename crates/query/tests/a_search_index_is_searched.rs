@@ -48,104 +48,181 @@ fn documents() -> Vec<DocumentBuf> {
     ]
 }
 
+fn check(database: &Database, search: DocumentBuf, expected: &[i32]) {
+    let shown = search.to_string();
+    assert_eq!(sorted(database, search), Ok(expected.to_vec()), "{shown}");
+}
+
 #[test]
-fn operators_find_what_they_say() {
+fn words_are_found_in_their_paths() {
     let database = Database::new(&documents(), vec![dynamic()]);
-    let check = |search: DocumentBuf, expected: &[i32]| {
-        let shown = search.to_string();
-        assert_eq!(sorted(&database, search), Ok(expected.to_vec()), "{shown}");
-    };
     check(
+        &database,
         doc! { "text": { "query": "coffee", "path": "title" } },
         &[0, 1, 2],
     );
     check(
+        &database,
         doc! { "text": { "query": "COFFEE cold", "path": "title" } },
         &[0, 1, 2, 3],
     );
     check(
+        &database,
         doc! { "text": { "query": ["cakes", "brew"], "path": ["title", "text"] } },
         &[0, 3],
     );
     check(
+        &database,
         doc! { "text": { "query": "coffee shop", "path": "title", "matchCriteria": "all" } },
         &[1, 2],
     );
     check(
+        &database,
         doc! { "text": { "query": "coffee", "path": { "wildcard": "t*" } } },
         &[0, 1, 2, 4],
     );
-    check(doc! { "text": { "query": "lee", "path": "by.name" } }, &[0]);
     check(
+        &database,
+        doc! { "text": { "query": "lee", "path": "by.name" } },
+        &[0],
+    );
+    check(
+        &database,
         doc! { "text": { "query": "cofee", "path": "title", "fuzzy": { "maxEdits": 1 } } },
         &[0, 1, 2],
     );
+}
+
+#[test]
+fn phrases_are_found() {
+    let database = Database::new(&documents(), vec![dynamic()]);
     check(
+        &database,
         doc! { "phrase": { "query": "coffee shop", "path": "title" } },
         &[1],
     );
     check(
+        &database,
         doc! { "phrase": { "query": "shop coffee", "path": "title", "slop": 1 } },
         &[2],
     );
     check(
+        &database,
         doc! { "phrase": { "query": "tea a shop", "path": "title" } },
         &[],
     );
+}
+
+#[test]
+fn patterns_are_found_in_analyzed_fields() {
+    let database = Database::new(&documents(), vec![dynamic()]);
     let wildcard = doc! { "query": "c?ke*", "path": "title", "allowAnalyzedField": true };
-    check(doc! { "wildcard": wildcard }, &[0]);
+    check(&database, doc! { "wildcard": wildcard }, &[0]);
     let regex = doc! { "query": "(tea|bre.)", "path": "title", "allowAnalyzedField": true };
-    check(doc! { "regex": regex }, &[2, 3]);
+    check(&database, doc! { "regex": regex }, &[2, 3]);
+}
+
+#[test]
+fn values_are_found() {
+    let database = Database::new(&documents(), vec![dynamic()]);
     check(
+        &database,
         doc! { "range": { "path": "n", "gte": 5, "lt": 12 } },
         &[0, 1],
     );
-    check(doc! { "range": { "path": "n", "gt": 5 } }, &[1, 2]);
-    check(doc! { "range": { "path": "n", "lte": 5 } }, &[0, 3]);
     check(
+        &database,
+        doc! { "range": { "path": "n", "gt": 5 } },
+        &[1, 2],
+    );
+    check(
+        &database,
+        doc! { "range": { "path": "n", "lte": 5 } },
+        &[0, 3],
+    );
+    check(
+        &database,
         doc! { "range": { "path": "when", "gte": (Value::DateTime(1)) } },
         &[4],
     );
-    check(doc! { "equals": { "path": "n", "value": 12 } }, &[2]);
     check(
+        &database,
+        doc! { "equals": { "path": "n", "value": 12 } },
+        &[2],
+    );
+    check(
+        &database,
         doc! { "in": { "path": "n", "value": [5, 7.5, 8] } },
         &[0, 1],
     );
     check(
+        &database,
         doc! { "equals": { "path": "gone", "value": Value::Null } },
         &[3],
     );
-    check(doc! { "exists": { "path": "tag" } }, &[0, 1, 3]);
-    check(doc! { "exists": { "path": "by" } }, &[0]);
+    check(&database, doc! { "exists": { "path": "tag" } }, &[0, 1, 3]);
+    check(&database, doc! { "exists": { "path": "by" } }, &[0]);
+}
+
+#[test]
+fn compound_queries_combine_their_clauses() {
+    let database = Database::new(&documents(), vec![dynamic()]);
     let text = |word: &str| doc! { "text": { "query": word, "path": "title" } };
     check(
+        &database,
         doc! { "compound": { "must": [text("coffee")], "mustNot": [text("shop")] } },
         &[0],
     );
     check(
+        &database,
         doc! { "compound": { "mustNot": [text("coffee")] } },
         &[3, 4, 5],
     );
     check(
+        &database,
         doc! { "compound": { "should": [text("cold"), text("tea"), text("shop")],
         "minimumShouldMatch": 2 } },
         &[2],
     );
     check(
+        &database,
         doc! { "compound": { "filter": [{ "range": { "path": "n", "gt": 6 } }],
         "must": [text("shop")] } },
         &[1, 2],
     );
+}
+
+#[test]
+fn query_strings_are_searched() {
+    let database = Database::new(&documents(), vec![dynamic()]);
     let query_string =
         |query: &str| doc! { "queryString": { "defaultPath": "title", "query": query } };
-    check(query_string("coffee AND (shop OR tea)"), &[1, 2]);
-    check(query_string("coffee -shop"), &[0]);
-    check(query_string("\"coffee shop\" OR text:coffee"), &[1, 4]);
-    check(query_string("title:c?ke* OR by.name:[kim TO lee]"), &[0]);
-    check(query_string("cofee~1 AND NOT /be[a-n]+s/"), &[0, 1]);
-    check(query_string("*:* -coffee"), &[3, 4, 5]);
-    check(query_string("n:5"), &[]);
+    check(&database, query_string("coffee AND (shop OR tea)"), &[1, 2]);
+    check(&database, query_string("coffee -shop"), &[0]);
     check(
+        &database,
+        query_string("\"coffee shop\" OR text:coffee"),
+        &[1, 4],
+    );
+    check(
+        &database,
+        query_string("title:c?ke* OR by.name:[kim TO lee]"),
+        &[0],
+    );
+    check(
+        &database,
+        query_string("cofee~1 AND NOT /be[a-n]+s/"),
+        &[0, 1],
+    );
+    check(&database, query_string("*:* -coffee"), &[3, 4, 5]);
+    check(&database, query_string("n:5"), &[]);
+}
+
+#[test]
+fn an_index_that_does_not_exist_finds_nothing() {
+    let database = Database::new(&documents(), vec![dynamic()]);
+    check(
+        &database,
         doc! { "index": "other", "text": { "query": "coffee", "path": "title" } },
         &[],
     );
@@ -303,9 +380,16 @@ fn what_is_not_valid_is_refused() {
         let shown = search.to_string();
         assert_eq!(found(&database, search), Err(2), "{shown}");
     }
-    let scored = |score: DocumentBuf| {
-        doc! { "text": { "query": "a", "path": "title", "score": score } }
-    };
+    let late = array![{ "$match": {} }, { "$search": { "text": text() } }];
+    assert_eq!(run(&database.engine, late), Err(40602));
+}
+
+fn scored(score: DocumentBuf) -> DocumentBuf {
+    doc! { "text": { "query": "a", "path": "title", "score": score } }
+}
+
+#[test]
+fn what_is_not_supported_is_named() {
     for (search, part) in [
         (doc! { "span": {} }, "span"),
         (doc! { "vectorSearch": {} }, "vectorSearch"),
@@ -320,6 +404,11 @@ fn what_is_not_valid_is_refused() {
         let is_named = message.contains(part) && message.ends_with("is not supported");
         assert!(is_named, "{message}");
     }
+}
+
+#[test]
+fn invalid_scores_are_refused() {
+    let database = Database::new(&documents(), vec![dynamic()]);
     for score in [
         doc! { "function": {} },
         doc! { "function": { "score": "x" } },
@@ -335,6 +424,4 @@ fn what_is_not_valid_is_refused() {
         let shown = score.to_string();
         assert_eq!(found(&database, scored(score)), Err(2), "{shown}");
     }
-    let late = array![{ "$match": {} }, { "$search": { "text": text() } }];
-    assert_eq!(run(&database.engine, late), Err(40602));
 }

@@ -229,16 +229,19 @@ fn metadata_of_other_counts() {
     assert_eq!(found, expected);
 }
 
-#[test]
-fn what_is_not_valid_is_refused() {
+/// `expected`: a part of the message.
+fn check_refused(facet: DocumentBuf, expected: &str) {
     let database = Database::new(&[doc! { "_id": 1, "text": "a" }], vec![index()]);
-    let refused = |facet: DocumentBuf| {
-        let search = doc! { "facet": { "facets": { "f": facet } } };
-        let refused = run(&database.engine, array![{ "$searchMeta": search }]);
-        let (code, message) = refused.expect_err("an error");
-        assert_eq!(code, 2);
-        message
-    };
+    let shown = facet.to_string();
+    let search = doc! { "facet": { "facets": { "f": facet } } };
+    let refused = run(&database.engine, array![{ "$searchMeta": search }]);
+    let (code, message) = refused.expect_err("an error");
+    assert_eq!(code, 2);
+    assert!(message.contains(expected), "{shown}: {message}");
+}
+
+#[test]
+fn options_of_facets_are_checked() {
     for (facet, expected) in [
         (doc! { "path": "tag" }, "\"facets.f.type\" is required"),
         (
@@ -262,6 +265,14 @@ fn what_is_not_valid_is_refused() {
             doc! { "type": "string", "path": "tag", "boundaries": [] },
             "Unrecognized field",
         ),
+    ] {
+        check_refused(facet, expected);
+    }
+}
+
+#[test]
+fn boundaries_of_facets_are_checked() {
+    for (facet, expected) in [
         (
             doc! { "type": "number", "path": "n" },
             "\"facets.f.boundaries\" is required",
@@ -294,6 +305,14 @@ fn what_is_not_valid_is_refused() {
             doc! { "type": "number", "path": "n", "boundaries": [1, 2], "default": "" },
             "\"default\" must not be empty",
         ),
+    ] {
+        check_refused(facet, expected);
+    }
+}
+
+#[test]
+fn facets_need_fields_of_their_type() {
+    for (facet, expected) in [
         (
             doc! { "type": "string", "path": "text" },
             "Cannot facet on field \"text\" because it was not indexed as a \"token\" field.",
@@ -303,10 +322,13 @@ fn what_is_not_valid_is_refused() {
             "because it was not indexed as a \"number\" field.",
         ),
     ] {
-        let shown = facet.to_string();
-        let message = refused(facet);
-        assert!(message.contains(expected), "{shown}: {message}");
+        check_refused(facet, expected);
     }
+}
+
+#[test]
+fn searches_without_valid_facets_are_refused() {
+    let database = Database::new(&[doc! { "_id": 1, "text": "a" }], vec![index()]);
     for search in [
         doc! { "facet": { "facets": {} } },
         doc! { "facet": {} },

@@ -12,9 +12,10 @@ use windrow_interrupt::{Interrupted, Uninterrupted};
 use windrow_search::automaton::{Automaton, Dfa};
 use windrow_search::memory::MemoryIndex;
 use windrow_search::{
-    BestOptions, Bm25, Bm25Similarity, BooleanQuery, CompileError, Explainer, FieldStatistics,
-    FuzzyQuery, IdSet, Limits, Nearness, PhraseQuery, Query, ScoreFunction, Scorer, Scores,
-    TextSimilarity, TieOrder, ValueNumber, all, best, best_and_count, compile, count,
+    BestOptions, Bm25, Bm25Similarity, BooleanQuery, CompileError, Compiled, Explainer,
+    FieldStatistics, FuzzyQuery, IdSet, Limits, Nearness, PhraseQuery, Query, ScoreFunction,
+    Scorer, Scores, TextSimilarity, TieOrder, ValueNumber, all, best, best_and_count, compile,
+    count,
 };
 
 const FIELDS: [&str; 2] = ["body", "title"];
@@ -147,22 +148,7 @@ impl Model {
                 let frequency = self.occurrences(id, field, term);
                 (frequency > 0).then(|| scorer.score(frequency, length(field), None))
             }
-            Query::Phrase(PhraseQuery { field, words, .. }) => {
-                let tokens = self.tokens(id, field);
-                let starts = (0..tokens.len()).filter(|start| {
-                    words.iter().all(|word| {
-                        let token = tokens.get(start + word.position as usize);
-                        token.is_some_and(|token| token.as_bytes() == word.term)
-                    })
-                });
-                let frequency = starts.count();
-                let records: Vec<u64> = words
-                    .iter()
-                    .map(|word| self.records_with(field, &word.term))
-                    .collect();
-                let scorer = Bm25::new(boost, self.statistics(field), &records);
-                (frequency > 0).then(|| scorer.score_phrase(frequency as f32, length(field)))
-            }
+            Query::Phrase(phrase) => self.score_phrase(phrase, id, boost),
             Query::Prefix { field, prefix } => {
                 self.any_token(id, field, boost, |token| token.starts_with(prefix))
             }
@@ -221,6 +207,24 @@ impl Model {
         }
     }
 
+    fn score_phrase(&self, phrase: &PhraseQuery, id: u64, boost: f32) -> Option<f64> {
+        let PhraseQuery { field, words, .. } = phrase;
+        let tokens = self.tokens(id, field);
+        let starts = (0..tokens.len()).filter(|start| {
+            words.iter().all(|word| {
+                let token = tokens.get(start + word.position as usize);
+                token.is_some_and(|token| token.as_bytes() == word.term)
+            })
+        });
+        let frequency = starts.count();
+        let records: Vec<u64> = words
+            .iter()
+            .map(|word| self.records_with(field, &word.term))
+            .collect();
+        let scorer = Bm25::new(boost, self.statistics(field), &records);
+        (frequency > 0).then(|| scorer.score_phrase(frequency as f32, tokens.len() as u32))
+    }
+
     fn score_boolean(&self, query: &BooleanQuery, id: u64, boost: f32) -> Option<f64> {
         let score = |query: &Query| self.score(query, id, boost);
         let must: Option<f64> = query.must.iter().map(score).sum();
@@ -253,38 +257,47 @@ fn word(random: &mut Random) -> String {
 fn query(random: &mut Random, depth: u32) -> Query {
     let field = FIELDS[random.below(2) as usize].to_owned();
     if depth > 0 && random.below(3) > 0 {
-        let queries = |random: &mut Random, most: u64| -> Vec<Query> {
-            (0..random.below(most + 1))
-                .map(|_| query(random, depth - 1))
-                .collect()
-        };
-        return match random.below(9) {
-            0 => query(random, depth - 1).boost(2.5),
-            1 => Query::Constant {
-                query: Box::new(query(random, depth - 1)),
-                score: 3.0,
-            },
-            2 => Query::all(queries(random, 3)),
-            4 => Query::Function {
-                query: Box::new(query(random, depth - 1)),
-                function: ScoreFunction::Multiply(vec![
-                    ScoreFunction::Relevance,
-                    ScoreFunction::Value(ValueNumber {
-                        number: 0,
-                        undefined: 0.5,
-                    }),
-                ]),
-            },
-            3 => Query::any(queries(random, 4)),
-            _ => Query::Boolean(BooleanQuery {
-                must: queries(random, 1),
-                should: queries(random, 4),
-                must_not: queries(random, 1),
-                filter: queries(random, 1),
-                minimum_should_match: random.below(3) as usize,
-            }),
-        };
+        compound_query(random, depth)
+    } else {
+        leaf_query(random, field)
     }
+}
+
+fn compound_query(random: &mut Random, depth: u32) -> Query {
+    let queries = |random: &mut Random, most: u64| -> Vec<Query> {
+        (0..random.below(most + 1))
+            .map(|_| query(random, depth - 1))
+            .collect()
+    };
+    match random.below(9) {
+        0 => query(random, depth - 1).boost(2.5),
+        1 => Query::Constant {
+            query: Box::new(query(random, depth - 1)),
+            score: 3.0,
+        },
+        2 => Query::all(queries(random, 3)),
+        4 => Query::Function {
+            query: Box::new(query(random, depth - 1)),
+            function: ScoreFunction::Multiply(vec![
+                ScoreFunction::Relevance,
+                ScoreFunction::Value(ValueNumber {
+                    number: 0,
+                    undefined: 0.5,
+                }),
+            ]),
+        },
+        3 => Query::any(queries(random, 4)),
+        _ => Query::Boolean(BooleanQuery {
+            must: queries(random, 1),
+            should: queries(random, 4),
+            must_not: queries(random, 1),
+            filter: queries(random, 1),
+            minimum_should_match: random.below(3) as usize,
+        }),
+    }
+}
+
+fn leaf_query(random: &mut Random, field: String) -> Query {
     let term = word(random);
     match random.below(15) {
         0 => Query::phrase(&field, [term.as_str(), &word(random)], 0),
@@ -330,6 +343,75 @@ fn query(random: &mut Random, depth: u32) -> Query {
     }
 }
 
+fn compiled(model: &Model, query: &Query, scores: Scores) -> Compiled<MemoryIndex, Bm25Similarity> {
+    compile(
+        query,
+        &model.index,
+        &Bm25Similarity,
+        &Limits::default(),
+        scores,
+        &Uninterrupted,
+    )
+    .unwrap()
+}
+
+fn ids(hits: &[(u64, f64)]) -> Vec<u64> {
+    hits.iter().map(|hit| hit.0).collect()
+}
+
+/// Checks that all hits are found, and returns them.
+fn check_all(model: &Model, query: &Query, expected: &[(u64, f64)]) -> Vec<(u64, f64)> {
+    let mut found = Vec::new();
+    all(
+        &mut compiled(model, query, Scores::Computed),
+        &Uninterrupted,
+        |hit| found.push((hit.id, hit.score)),
+    )
+    .unwrap();
+    assert_eq!(ids(&found), ids(expected), "{query}");
+    for ((id, found), (_, expected)) in found.iter().zip(expected) {
+        assert!(
+            (found - expected).abs() < 1e-4,
+            "{query} {id}: {found} {expected}"
+        );
+    }
+    found
+}
+
+fn check_explanations(model: &Model, query: &Query, expected: &[(u64, f64)]) {
+    let describe = |query: &Query| query.to_string();
+    let limits = Limits::default();
+    let explainer = Explainer::new(query, &model.index, &limits, &describe, &Uninterrupted);
+    let mut explainer = explainer.unwrap();
+    let explained = model.records.keys();
+    let explained: Vec<u64> = explained
+        .filter(|id| {
+            let value = explainer.explanation(**id).map(|found| found.value);
+            let score = model.score(query, **id, 1.0);
+            let difference = value.unwrap_or(0.0) - score.unwrap_or(0.0);
+            assert!(difference.abs() < 1e-4, "{query} {id}: {value:?} {score:?}");
+            value.is_some()
+        })
+        .copied()
+        .collect();
+    assert_eq!(explained, ids(expected), "{query}");
+}
+
+/// `hits` are the expected hits in the order of their ids.
+fn check_best(model: &Model, query: &Query, mut hits: Vec<(u64, f64)>) {
+    let total = hits.len() as u64;
+    hits.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+    hits.truncate(10);
+    let compiled = || compiled(model, query, Scores::Computed);
+    let options = BestOptions::new(10, TieOrder::LowestId);
+    let best = best(&mut compiled(), &options, &Uninterrupted).unwrap();
+    let (counted, count) = best_and_count(&mut compiled(), &options, &Uninterrupted).unwrap();
+    assert_eq!(counted.hits, best.hits, "{query}");
+    assert_eq!(count, total, "{query}");
+    let best: Vec<(u64, f64)> = best.hits.iter().map(|hit| (hit.id, hit.score)).collect();
+    assert_eq!(best, hits, "{query}");
+}
+
 #[test]
 fn queries_agree() {
     for seed in 0..12 {
@@ -337,74 +419,18 @@ fn queries_agree() {
         let model = Model::random(random, 250);
         for _ in 0..60 {
             let query = query(random, 3);
-            let similarity = Bm25Similarity;
-            let compiled_with = |scores| {
-                compile(
-                    &query,
-                    &model.index,
-                    &similarity,
-                    &Limits::default(),
-                    scores,
-                    &Uninterrupted,
-                )
-                .unwrap()
-            };
-            let compiled = || compiled_with(Scores::Computed);
             let expected: Vec<(u64, f64)> = model
                 .records
                 .keys()
                 .filter_map(|id| Some((*id, model.score(&query, *id, 1.0)?)))
                 .collect();
-            let mut found = Vec::new();
-            all(&mut compiled(), &Uninterrupted, |hit| {
-                found.push((hit.id, hit.score))
-            })
-            .unwrap();
-            let ids = |hits: &[(u64, f64)]| hits.iter().map(|hit| hit.0).collect::<Vec<_>>();
-            assert_eq!(ids(&found), ids(&expected), "{query}");
-            for ((id, found), (_, expected)) in found.iter().zip(&expected) {
-                assert!(
-                    (found - expected).abs() < 1e-4,
-                    "{query} {id}: {found} {expected}"
-                );
+            let hits = check_all(&model, &query, &expected);
+            check_explanations(&model, &query, &expected);
+            for scores in [Scores::Omitted, Scores::Computed] {
+                let counted = count(&mut compiled(&model, &query, scores), &Uninterrupted);
+                assert_eq!(counted, Ok(expected.len() as u64), "{query}");
             }
-            let describe = |query: &Query| query.to_string();
-            let limits = Limits::default();
-            let explainer =
-                Explainer::new(&query, &model.index, &limits, &describe, &Uninterrupted);
-            let mut explainer = explainer.unwrap();
-            let explained = model.records.keys();
-            let explained: Vec<u64> = explained
-                .filter(|id| {
-                    let value = explainer.explanation(**id).map(|found| found.value);
-                    let score = model.score(&query, **id, 1.0);
-                    let difference = value.unwrap_or(0.0) - score.unwrap_or(0.0);
-                    assert!(difference.abs() < 1e-4, "{query} {id}: {value:?} {score:?}");
-                    value.is_some()
-                })
-                .copied()
-                .collect();
-            assert_eq!(explained, ids(&expected), "{query}");
-            let mut unscored = compiled_with(Scores::Omitted);
-            assert_eq!(
-                count(&mut unscored, &Uninterrupted),
-                Ok(expected.len() as u64)
-            );
-            assert_eq!(
-                count(&mut compiled(), &Uninterrupted),
-                Ok(expected.len() as u64),
-                "{query}"
-            );
-            found.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
-            found.truncate(10);
-            let options = BestOptions::new(10, TieOrder::LowestId);
-            let best = best(&mut compiled(), &options, &Uninterrupted).unwrap();
-            let (counted, total) =
-                best_and_count(&mut compiled(), &options, &Uninterrupted).unwrap();
-            assert_eq!(counted.hits, best.hits, "{query}");
-            assert_eq!(total, expected.len() as u64, "{query}");
-            let best: Vec<(u64, f64)> = best.hits.iter().map(|hit| (hit.id, hit.score)).collect();
-            assert_eq!(best, found, "{query}");
+            check_best(&model, &query, hits);
         }
     }
 }

@@ -145,6 +145,20 @@ fn new_primary_knows_the_other_servers_from_the_first_moment() {
     assert_eq!(addresses(&second), ["four:4", "one:1", "three:3", "two:2"]);
 }
 
+/// If `true`, requests that create objects of the log are lost.
+struct LogFaults(AtomicBool);
+
+impl RequestFaults for LogFaults {
+    fn outcome(&self, operation: &str, name: &str) -> Outcome {
+        let is_log = operation == "create" && name.starts_with("log/");
+        if is_log && self.0.load(Ordering::Relaxed) {
+            Outcome::RequestLost
+        } else {
+            Outcome::Done
+        }
+    }
+}
+
 #[test]
 fn fenced_primary_refuses_writes_and_rolls_back() {
     let bucket = MemoryBucket::new();
@@ -154,20 +168,9 @@ fn fenced_primary_refuses_writes_and_rolls_back() {
     drop(first);
 
     // The old primary loses the network, and acknowledges writes from its local log.
-    struct Network(AtomicBool);
-    impl RequestFaults for Network {
-        fn outcome(&self, operation: &str, name: &str) -> Outcome {
-            let is_log = operation == "create" && name.starts_with("log/");
-            if is_log && self.0.load(Ordering::Relaxed) {
-                Outcome::RequestLost
-            } else {
-                Outcome::Done
-            }
-        }
-    }
-    let network = Arc::new(Network(AtomicBool::new(false)));
-    let old = primary(replica(&disk, &bucket.with_faults(network.clone())));
-    network.0.store(true, Ordering::Relaxed);
+    let faults = Arc::new(LogFaults(AtomicBool::new(false)));
+    let old = primary(replica(&disk, &bucket.with_faults(faults.clone())));
+    faults.0.store(true, Ordering::Relaxed);
     let lost = append(&old, "the local log has this");
     append(&old, "and this");
     assert!(!old.wait_durable(lost, Duration::from_millis(100)).unwrap());

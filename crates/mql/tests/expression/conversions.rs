@@ -29,7 +29,7 @@ fn text_and_numbers_are_converted() {
 }
 
 #[test]
-fn conversions_of_binary_data() {
+fn binary_data_is_converted() {
     check(&[
         (
             r#"{"$toUUID": "00112233-4455-6677-8899-aabbccddeeff"}"#,
@@ -68,6 +68,10 @@ fn conversions_of_binary_data() {
             r#"{"$binary": {"base64": "AAABAg==", "subType": "00"}}"#,
         ),
     ]);
+}
+
+#[test]
+fn invalid_conversions_of_binary_data_are_refused() {
     refuse(&[
         (
             r#"{"$convert": {"input": "aGk=", "to": "binData"}}"#,

@@ -311,90 +311,73 @@ fn the_positional_operator_is_the_matched_index() {
     }
 }
 
+fn check_grades(
+    update: DocumentBuf,
+    filters: Vec<DocumentBuf>,
+    expected: Result<DocumentBuf, i32>,
+) {
+    let grades = doc! { "g": [{ "n": 80, "m": [1, 2] }, { "n": 90, "m": [2] }] };
+    check_all(grades, doc! {}, update, &filters, expected);
+}
+
 #[test]
 fn brackets_select_all_elements_or_those_of_a_filter() {
-    let grades = || doc! { "g": [{ "n": 80, "m": [1, 2] }, { "n": 90, "m": [2] }] };
-    let cases: Vec<(DocumentBuf, Vec<DocumentBuf>, Result<DocumentBuf, i32>)> = vec![
-        (
-            doc! { "$inc": { "g.$[].n": 1 } },
-            vec![],
-            Ok(doc! { "g": [{ "n": 81, "m": [1, 2] }, { "n": 91, "m": [2] }] }),
-        ),
-        (
-            doc! { "$mul": { "g.$[].m.$[]": 2 } },
-            vec![],
-            Ok(doc! { "g": [{ "n": 80, "m": [2, 4] }, { "n": 90, "m": [4] }] }),
-        ),
-        (
-            doc! { "$set": { "g.$[e].n": 0 } },
-            vec![doc! { "e.n": { "$gt": 85 } }],
-            Ok(doc! { "g": [{ "n": 80, "m": [1, 2] }, { "n": 0, "m": [2] }] }),
-        ),
-        (
-            doc! { "$set": { "g.$[e].m.$[i]": 0 } },
-            vec![doc! { "e.n": 80 }, doc! { "i": { "$gte": 2 } }],
-            Ok(doc! { "g": [{ "n": 80, "m": [1, 0] }, { "n": 90, "m": [2] }] }),
-        ),
-        (
-            doc! { "$set": { "g.$[].x": 1, "g.$[e].y": 2 } },
-            vec![doc! { "$or": [{ "e.n": 80 }, { "e.n": 70 }] }],
-            Ok(
-                doc! { "g": [{ "n": 80, "m": [1, 2], "x": 1, "y": 2 }, { "n": 90, "m": [2], "x": 1 }] },
-            ),
-        ),
-        (
-            doc! { "$set": { "g.$[].n": 1, "g.$[e].n": 2 } },
-            vec![doc! { "e.n": 80 }],
-            Err(40),
-        ),
-        (doc! { "$set": { "g.$[].n.$[]": 1 } }, vec![], Err(2)),
-        (doc! { "$set": { "missing.$[]": 1 } }, vec![], Err(2)),
-        (doc! { "$set": { "a": 1 } }, vec![doc! { "e": 1 }], Err(9)),
-        (
-            doc! { "$set": { "g.$[e]": 1 } },
-            vec![doc! { "e": 1 }, doc! { "e.x": 1 }],
-            Err(9),
-        ),
-        (
-            doc! { "$set": { "g.$[e]": 1 } },
-            vec![doc! { "e": 1, "f": 1 }],
-            Err(9),
-        ),
-        (doc! { "$set": { "g.$[e]": 1 } }, vec![doc! {}], Err(9)),
-        (
-            doc! { "$set": { "g.$[E]": 1 } },
-            vec![doc! { "E": 1 }],
-            Err(2),
-        ),
-        (
-            doc! { "$set": { "g.$[e]": 1 } },
-            vec![doc! { "$expr": { "$eq": ["$e", 1] } }],
-            Err(224),
-        ),
-        (
-            doc! { "$set": { "g.$[e]": 1 } },
-            vec![doc! { "e": { "$expr": 1 } }],
-            Err(2),
-        ),
-        (
-            doc! { "$set": { "g.$[e]": 1 } },
-            vec![doc! { "$and": [{ "$text": { "$search": "x" } }] }],
-            Err(2),
-        ),
-        (
-            doc! { "$set": { "g.$[e]": 1 } },
-            vec![doc! { "e": { "$elemMatch": { "$jsonSchema": {} } } }],
-            Err(2),
-        ),
-        (
-            doc! { "$set": { "g.$[e]": 1 } },
-            vec![doc! { "e": { "$near": [1, 1] } }],
-            Err(5_626_500),
-        ),
-    ];
-    for (update, filters, expected) in cases {
-        check_all(grades(), doc! {}, update, &filters, expected);
-    }
+    check_grades(
+        doc! { "$inc": { "g.$[].n": 1 } },
+        vec![],
+        Ok(doc! { "g": [{ "n": 81, "m": [1, 2] }, { "n": 91, "m": [2] }] }),
+    );
+    check_grades(
+        doc! { "$mul": { "g.$[].m.$[]": 2 } },
+        vec![],
+        Ok(doc! { "g": [{ "n": 80, "m": [2, 4] }, { "n": 90, "m": [4] }] }),
+    );
+    check_grades(
+        doc! { "$set": { "g.$[e].n": 0 } },
+        vec![doc! { "e.n": { "$gt": 85 } }],
+        Ok(doc! { "g": [{ "n": 80, "m": [1, 2] }, { "n": 0, "m": [2] }] }),
+    );
+    check_grades(
+        doc! { "$set": { "g.$[e].m.$[i]": 0 } },
+        vec![doc! { "e.n": 80 }, doc! { "i": { "$gte": 2 } }],
+        Ok(doc! { "g": [{ "n": 80, "m": [1, 0] }, { "n": 90, "m": [2] }] }),
+    );
+    check_grades(
+        doc! { "$set": { "g.$[].x": 1, "g.$[e].y": 2 } },
+        vec![doc! { "$or": [{ "e.n": 80 }, { "e.n": 70 }] }],
+        Ok(doc! { "g": [{ "n": 80, "m": [1, 2], "x": 1, "y": 2 }, { "n": 90, "m": [2], "x": 1 }] }),
+    );
+    check_grades(
+        doc! { "$set": { "g.$[].n": 1, "g.$[e].n": 2 } },
+        vec![doc! { "e.n": 80 }],
+        Err(40),
+    );
+    check_grades(doc! { "$set": { "g.$[].n.$[]": 1 } }, vec![], Err(2));
+    check_grades(doc! { "$set": { "missing.$[]": 1 } }, vec![], Err(2));
+    check_grades(
+        doc! { "$set": { "g.$[E]": 1 } },
+        vec![doc! { "E": 1 }],
+        Err(2),
+    );
+}
+
+#[test]
+fn array_filters_are_checked() {
+    let check = |filters, expected| {
+        check_grades(doc! { "$set": { "g.$[e]": 1 } }, filters, Err(expected));
+    };
+    check_grades(doc! { "$set": { "a": 1 } }, vec![doc! { "e": 1 }], Err(9));
+    check(vec![doc! { "e": 1 }, doc! { "e.x": 1 }], 9);
+    check(vec![doc! { "e": 1, "f": 1 }], 9);
+    check(vec![doc! {}], 9);
+    check(vec![doc! { "$expr": { "$eq": ["$e", 1] } }], 224);
+    check(vec![doc! { "e": { "$expr": 1 } }], 2);
+    check(vec![doc! { "$and": [{ "$text": { "$search": "x" } }] }], 2);
+    check(
+        vec![doc! { "e": { "$elemMatch": { "$jsonSchema": {} } } }],
+        2,
+    );
+    check(vec![doc! { "e": { "$near": [1, 1] } }], 5_626_500);
 }
 
 #[test]

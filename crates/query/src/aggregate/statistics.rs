@@ -185,100 +185,62 @@ mod tests {
     use super::*;
     use windrow_document::{Value, doc};
 
+    type Parse = fn(ValueRef<'_>) -> Result<Statistics, Error>;
+
+    /// `expected`: the code of the error.
+    fn check(parse: Parse, operand: Value, expected: Option<i32>) {
+        let found = parse(operand.as_ref()).err().and_then(|error| error.code());
+        assert_eq!(found, expected, "{operand}");
+    }
+
     #[test]
-    fn options_are_checked_as_mongodb_does() {
-        let check =
-            |parse: fn(ValueRef<'_>) -> Result<Statistics, Error>, operand: Value, expected| {
-                let found = parse(operand.as_ref()).err().and_then(|error| error.code());
-                assert_eq!(found, expected, "{operand}");
-            };
-        check(parse_plan_statistics, doc! {}.into(), None);
-        check(
-            parse_plan_statistics,
-            doc! { "allHosts": false }.into(),
-            None,
-        );
-        check(
-            parse_plan_statistics,
-            doc! { "allHosts": true }.into(),
-            Some(ALL_HOSTS_OF_ONE),
-        );
-        check(
-            parse_plan_statistics,
-            doc! { "allHosts": 1 }.into(),
-            Some(NO_BOOL),
-        );
-        check(
-            parse_plan_statistics,
-            doc! { "allhosts": true }.into(),
-            Some(9),
-        );
-        check(
-            parse_plan_statistics,
-            doc! { "allHosts": false, "x": 1 }.into(),
-            Some(9),
-        );
-        check(parse_plan_statistics, Value::Null, Some(9));
-        check(parse_index_statistics, doc! {}.into(), None);
-        check(parse_index_statistics, doc! { "x": 1 }.into(), Some(28_803));
-        check(parse_search_indexes, doc! {}.into(), None);
-        check(parse_search_indexes, doc! { "name": "x" }.into(), None);
-        check(parse_search_indexes, doc! { "id": 1 }.into(), Some(14));
-        check(parse_search_indexes, doc! { "x": 1 }.into(), Some(40_415));
-        check(parse_search_indexes, 1.into(), Some(9));
+    fn options_of_plan_cache_statistics_are_checked() {
+        let check = |operand, expected| check(parse_plan_statistics, operand, expected);
+        check(doc! {}.into(), None);
+        check(doc! { "allHosts": false }.into(), None);
+        check(doc! { "allHosts": true }.into(), Some(ALL_HOSTS_OF_ONE));
+        check(doc! { "allHosts": 1 }.into(), Some(NO_BOOL));
+        check(doc! { "allhosts": true }.into(), Some(9));
+        check(doc! { "allHosts": false, "x": 1 }.into(), Some(9));
+        check(Value::Null, Some(9));
+    }
+
+    #[test]
+    fn options_of_index_statistics_are_refused() {
+        let check = |operand, expected| check(parse_index_statistics, operand, expected);
+        check(doc! {}.into(), None);
+        check(doc! { "x": 1 }.into(), Some(28_803));
+    }
+
+    #[test]
+    fn options_of_search_indexes_are_checked() {
+        let check = |operand, expected| check(parse_search_indexes, operand, expected);
+        check(doc! {}.into(), None);
+        check(doc! { "name": "x" }.into(), None);
+        check(doc! { "id": 1 }.into(), Some(14));
+        check(doc! { "x": 1 }.into(), Some(40_415));
+        check(1.into(), Some(9));
         let both = doc! { "id": "x", "name": "x" };
-        check(parse_search_indexes, both.into(), Some(72));
-        check(parse_collection_statistics, Value::Null, Some(40_166));
+        check(both.into(), Some(72));
+    }
+
+    #[test]
+    fn options_of_collection_statistics_are_checked() {
+        let check = |operand, expected| check(parse_collection_statistics, operand, expected);
+        check(Value::Null, Some(40_166));
+        check(doc! { "Count": {} }.into(), Some(40_415));
+        check(doc! { "count": 1 }.into(), Some(14));
+        check(doc! { "count": { "x": 1 } }.into(), Some(31_170));
+        check(doc! { "queryExecStats": { "x": 1 } }.into(), Some(31_170));
+        check(doc! { "latencyStats": true }.into(), Some(14));
+        check(doc! { "latencyStats": { "x": 1 } }.into(), Some(40_415));
         check(
-            parse_collection_statistics,
-            doc! { "Count": {} }.into(),
-            Some(40_415),
-        );
-        check(
-            parse_collection_statistics,
-            doc! { "count": 1 }.into(),
-            Some(14),
-        );
-        check(
-            parse_collection_statistics,
-            doc! { "count": { "x": 1 } }.into(),
-            Some(31_170),
-        );
-        check(
-            parse_collection_statistics,
-            doc! { "queryExecStats": { "x": 1 } }.into(),
-            Some(31_170),
-        );
-        check(
-            parse_collection_statistics,
-            doc! { "latencyStats": true }.into(),
-            Some(14),
-        );
-        check(
-            parse_collection_statistics,
-            doc! { "latencyStats": { "x": 1 } }.into(),
-            Some(40_415),
-        );
-        check(
-            parse_collection_statistics,
             doc! { "latencyStats": { "histograms": null } }.into(),
             Some(14),
         );
-        check(
-            parse_collection_statistics,
-            doc! { "storageStats": [] }.into(),
-            Some(14),
-        );
-        check(
-            parse_collection_statistics,
-            doc! { "storageStats": { "scale": 0 } }.into(),
-            Some(2),
-        );
-        check(
-            parse_collection_statistics,
-            doc! { "storageStats": { "scale": "x" } }.into(),
-            Some(14),
-        );
+        check(doc! { "storageStats": [] }.into(), Some(14));
+        check(doc! { "storageStats": { "scale": 0 } }.into(), Some(2));
+        check(doc! { "storageStats": { "scale": "x" } }.into(), Some(14));
     }
 
     #[test]

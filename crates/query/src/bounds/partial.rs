@@ -81,107 +81,117 @@ mod tests {
     use windrow_document::{DocumentBuf, Value, doc};
     use windrow_mql::filter::Filter;
 
+    /// `expected`: whether the filter implies that of a partial index.
+    fn check(filter: DocumentBuf, partial: DocumentBuf, expected: bool) {
+        let one = Filter::parse(filter.as_document()).unwrap();
+        let other = Filter::parse(partial.as_document()).unwrap();
+        let implied = implies(one.root(), other.root());
+        assert_eq!(implied, expected, "{filter} → {partial}");
+    }
+
     #[test]
-    fn filters_that_imply_others() {
-        let null = || Value::Null;
+    fn conditions_imply_wider_conditions() {
+        check(doc! { "a": 5 }, doc! { "a": { "$gt": 1 } }, true);
+        check(doc! { "a": { "$gt": 5 } }, doc! { "a": { "$gt": 1 } }, true);
+        check(
+            doc! { "a": { "$gt": 0 } },
+            doc! { "a": { "$gt": 1 } },
+            false,
+        );
+        check(
+            doc! { "a": { "$in": [2, 3] } },
+            doc! { "a": { "$gt": 1 } },
+            true,
+        );
+        check(doc! { "a": "x" }, doc! { "a": { "$gt": 1 } }, false);
+        check(doc! { "a": 1, "b": 2 }, doc! { "b": 2 }, true);
+        check(doc! { "a": 1 }, doc! { "a": 1, "b": 2 }, false);
+        check(
+            doc! { "$or": [{ "a": 2 }, { "a": 3 }] },
+            doc! { "a": { "$gt": 1 } },
+            true,
+        );
+        check(
+            doc! { "$or": [{ "a": 2 }, { "b": 3 }] },
+            doc! { "a": { "$gt": 1 } },
+            false,
+        );
+        check(
+            doc! { "a": { "$type": "string" } },
+            doc! { "a": { "$type": "string" } },
+            true,
+        );
+        check(
+            doc! { "a": { "$all": [5, 7] } },
+            doc! { "a": { "$gt": 5 } },
+            true,
+        );
+    }
+
+    #[test]
+    fn conditions_imply_that_a_field_exists() {
+        check(
+            doc! { "a": { "$ne": (Value::Null) } },
+            doc! { "a": { "$exists": true } },
+            true,
+        );
+        check(
+            doc! { "a.b": { "$ne": (Value::Null) } },
+            doc! { "a.b": { "$exists": true } },
+            false,
+        );
+        check(doc! { "a": 1 }, doc! { "a": { "$exists": true } }, true);
+        check(
+            doc! { "a": { "$ne": 1 } },
+            doc! { "a": { "$exists": true } },
+            false,
+        );
+    }
+
+    #[test]
+    fn positions_in_arrays_are_part_of_the_path() {
+        check(doc! { "a.0": 5 }, doc! { "a.0": { "$gt": 1 } }, true);
+        check(
+            doc! { "a.0.b": 5 },
+            doc! { "a.0.b": { "$exists": true } },
+            true,
+        );
+        check(doc! { "a.0": 5 }, doc! { "a.1": { "$gt": 1 } }, false);
+        check(doc! { "a.0": 5 }, doc! { "a": { "$gt": 1 } }, false);
+        check(
+            doc! { "a.0": { "$ne": (Value::Null) } },
+            doc! { "a.0": { "$exists": true } },
+            false,
+        );
+    }
+
+    #[test]
+    fn required_fields_of_schemas_exist() {
+        check(
+            doc! { "$jsonSchema": { "allOf": [{ "required": ["b", "a"] }] } },
+            doc! { "a": { "$exists": true } },
+            true,
+        );
+        check(
+            doc! { "$jsonSchema": { "anyOf": [{ "required": ["a"] }, { "required": ["b"] }] } },
+            doc! { "a": { "$exists": true } },
+            false,
+        );
+        check(
+            doc! { "$jsonSchema": { "required": ["a"] } },
+            doc! { "a": { "$gt": 1 } },
+            false,
+        );
+    }
+
+    #[test]
+    fn shapes_imply_equal_shapes() {
         let within = |radius: i32| doc! { "p": { "$geoWithin": { "$center": [[0, 0], radius] } } };
         let on_sphere = doc! { "p": { "$geoWithin": { "$centerSphere": [[0, 0], 1] } } };
-        let cases: [(DocumentBuf, DocumentBuf, bool); 28] = [
-            (within(1), within(1), true),
-            (within(1), doc! { "p": { "$exists": true } }, true),
-            (within(1), within(2), false),
-            (within(1), on_sphere, false),
-            (doc! { "p": [0, 0] }, within(1), false),
-            (
-                doc! { "a": { "$ne": (null()) } },
-                doc! { "a": { "$exists": true } },
-                true,
-            ),
-            (
-                doc! { "a.b": { "$ne": (null()) } },
-                doc! { "a.b": { "$exists": true } },
-                false,
-            ),
-            (doc! { "a": 5 }, doc! { "a": { "$gt": 1 } }, true),
-            (doc! { "a": { "$gt": 5 } }, doc! { "a": { "$gt": 1 } }, true),
-            (
-                doc! { "a": { "$gt": 0 } },
-                doc! { "a": { "$gt": 1 } },
-                false,
-            ),
-            (
-                doc! { "a": { "$in": [2, 3] } },
-                doc! { "a": { "$gt": 1 } },
-                true,
-            ),
-            (doc! { "a": "x" }, doc! { "a": { "$gt": 1 } }, false),
-            (doc! { "a": 1, "b": 2 }, doc! { "b": 2 }, true),
-            (doc! { "a": 1 }, doc! { "a": 1, "b": 2 }, false),
-            (doc! { "a": 1 }, doc! { "a": { "$exists": true } }, true),
-            (
-                doc! { "a": { "$ne": 1 } },
-                doc! { "a": { "$exists": true } },
-                false,
-            ),
-            (
-                doc! { "$or": [{ "a": 2 }, { "a": 3 }] },
-                doc! { "a": { "$gt": 1 } },
-                true,
-            ),
-            (
-                doc! { "$or": [{ "a": 2 }, { "b": 3 }] },
-                doc! { "a": { "$gt": 1 } },
-                false,
-            ),
-            (
-                doc! { "a": { "$type": "string" } },
-                doc! { "a": { "$type": "string" } },
-                true,
-            ),
-            (
-                doc! { "$jsonSchema": { "allOf": [{ "required": ["b", "a"] }] } },
-                doc! { "a": { "$exists": true } },
-                true,
-            ),
-            (
-                doc! { "$jsonSchema": { "anyOf": [{ "required": ["a"] }, { "required": ["b"] }] } },
-                doc! { "a": { "$exists": true } },
-                false,
-            ),
-            (
-                doc! { "$jsonSchema": { "required": ["a"] } },
-                doc! { "a": { "$gt": 1 } },
-                false,
-            ),
-            (doc! { "a.0": 5 }, doc! { "a.0": { "$gt": 1 } }, true),
-            (
-                doc! { "a.0.b": 5 },
-                doc! { "a.0.b": { "$exists": true } },
-                true,
-            ),
-            (doc! { "a.0": 5 }, doc! { "a.1": { "$gt": 1 } }, false),
-            (doc! { "a.0": 5 }, doc! { "a": { "$gt": 1 } }, false),
-            (
-                doc! { "a.0": { "$ne": (null()) } },
-                doc! { "a.0": { "$exists": true } },
-                false,
-            ),
-            (
-                doc! { "a": { "$all": [5, 7] } },
-                doc! { "a": { "$gt": 5 } },
-                true,
-            ),
-        ];
-        for (filter, partial, expected) in cases {
-            let (one, other) = (
-                Filter::parse(filter.as_document()).unwrap(),
-                Filter::parse(partial.as_document()).unwrap(),
-            );
-            assert_eq!(
-                implies(one.root(), other.root()),
-                expected,
-                "{filter} → {partial}"
-            );
-        }
+        check(within(1), within(1), true);
+        check(within(1), doc! { "p": { "$exists": true } }, true);
+        check(within(1), within(2), false);
+        check(within(1), on_sphere, false);
+        check(doc! { "p": [0, 0] }, within(1), false);
     }
 }

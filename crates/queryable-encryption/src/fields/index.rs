@@ -223,26 +223,21 @@ mod tests {
     use super::*;
     use windrow_document::{DocumentBuf, array, doc};
 
+    /// `expected`: the code of the error, 0 without one, -1 for what is not supported.
+    fn check(queries: Value, value_type: Option<Type>, expected: i32) {
+        let code = match FieldIndex::parse(queries.as_ref(), value_type) {
+            Ok(_) => 0,
+            Err(Error::Invalid { code, .. }) => code,
+            Err(Error::Unsupported(_)) => -1,
+            Err(other) => panic!("{other}"),
+        };
+        assert_eq!(code, expected, "{queries:?} {value_type:?}");
+    }
+
     #[test]
     fn query_types_are_checked() {
-        let check = |queries: Value, value_type: Option<Type>, expected: i32| {
-            let code = match FieldIndex::parse(queries.as_ref(), value_type) {
-                Ok(_) => 0,
-                Err(Error::Invalid { code, .. }) => code,
-                Err(Error::Unsupported(_)) => -1,
-                Err(other) => panic!("{other}"),
-            };
-            assert_eq!(code, expected, "{queries:?} {value_type:?}");
-        };
         let one = |document: DocumentBuf| Value::from(document);
         let equality = || doc! { "queryType": "equality" };
-        let range = |rest: DocumentBuf| {
-            let mut query = doc! { "queryType": "range" };
-            for (name, value) in rest.iter() {
-                query.push(name, value);
-            }
-            Value::from(query)
-        };
         check(one(equality()), Some(Type::String), 0);
         check(one(equality()), None, NO_TYPE);
         check(one(equality()), Some(Type::Double), EQUALITY_TYPE);
@@ -270,6 +265,17 @@ mod tests {
             Some(Type::Int32),
             6_775_206,
         );
+    }
+
+    #[test]
+    fn options_of_ranges_are_checked() {
+        let range = |rest: DocumentBuf| {
+            let mut query = doc! { "queryType": "range" };
+            for (name, value) in rest.iter() {
+                query.push(name, value);
+            }
+            Value::from(query)
+        };
         check(range(doc! {}), Some(Type::Int32), 0);
         check(range(doc! {}), Some(Type::String), RANGE_TYPE);
         check(
