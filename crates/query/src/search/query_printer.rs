@@ -24,80 +24,40 @@ pub fn fields_of(query: &Query) -> BTreeSet<String> {
 /// Returns the query with field names in place of key prefixes. `shown` returns the name of a key
 /// prefix.
 pub fn readable_with(query: &Query, shown: &dyn Fn(&str) -> String) -> Query {
-    let one = |query: &Query| readable_with(query, shown);
-    let all = |queries: &[Query]| queries.iter().map(one).collect();
+    let mut query = query.clone();
+    rename_fields(&mut query, shown);
+    query
+}
+
+fn rename_fields(query: &mut Query, shown: &dyn Fn(&str) -> String) {
     match query {
-        Query::Nothing => Query::Nothing,
-        Query::All => Query::All,
-        Query::Filter { number, label } => Query::Filter {
-            number: *number,
-            label: label.clone(),
-        },
-        Query::Near {
-            number,
-            nearness,
-            label,
-        } => Query::Near {
-            number: *number,
-            nearness: *nearness,
-            label: label.clone(),
-        },
-        Query::Term { field, term } => Query::Term {
-            field: shown(field),
-            term: term.clone(),
-        },
-        Query::Phrase(phrase) => Query::Phrase(PhraseQuery {
-            field: shown(&phrase.field),
-            ..phrase.clone()
-        }),
-        Query::Prefix { field, prefix } => Query::Prefix {
-            field: shown(field),
-            prefix: prefix.clone(),
-        },
-        Query::Wildcard { field, pattern } => Query::Wildcard {
-            field: shown(field),
-            pattern: pattern.clone(),
-        },
-        Query::Regex { field, pattern } => Query::Regex {
-            field: shown(field),
-            pattern: pattern.clone(),
-        },
-        Query::Fuzzy(fuzzy) => Query::Fuzzy(FuzzyQuery {
-            field: shown(&fuzzy.field),
-            ..fuzzy.clone()
-        }),
-        Query::Terms { field, terms } => Query::Terms {
-            field: shown(field),
-            terms: terms.clone(),
-        },
-        Query::Range {
-            field,
-            lower,
-            upper,
-        } => Query::Range {
-            field: shown(field),
-            lower: lower.clone(),
-            upper: upper.clone(),
-        },
-        Query::Exists { field } => Query::Exists {
-            field: shown(field),
-        },
-        Query::Boolean(boolean) => Query::Boolean(BooleanQuery {
-            must: all(&boolean.must),
-            should: all(&boolean.should),
-            must_not: all(&boolean.must_not),
-            filter: all(&boolean.filter),
-            minimum_should_match: boolean.minimum_should_match,
-        }),
-        Query::Boost { query, boost } => one(query).boost(*boost),
-        Query::Function { query, function } => Query::Function {
-            query: Box::new(one(query)),
-            function: function.clone(),
-        },
-        Query::Constant { query, score } => Query::Constant {
-            query: Box::new(one(query)),
-            score: *score,
-        },
+        Query::Nothing | Query::All | Query::Filter { .. } | Query::Near { .. } => {}
+        Query::Term { field, .. }
+        | Query::Phrase(PhraseQuery { field, .. })
+        | Query::Prefix { field, .. }
+        | Query::Wildcard { field, .. }
+        | Query::Regex { field, .. }
+        | Query::Fuzzy(FuzzyQuery { field, .. })
+        | Query::Terms { field, .. }
+        | Query::Range { field, .. }
+        | Query::Exists { field } => *field = shown(field),
+        Query::Boolean(boolean) => {
+            let BooleanQuery {
+                must,
+                should,
+                must_not,
+                filter,
+                minimum_should_match: _,
+            } = boolean;
+            for clauses in [must, should, must_not, filter] {
+                clauses
+                    .iter_mut()
+                    .for_each(|query| rename_fields(query, shown));
+            }
+        }
+        Query::Boost { query, .. }
+        | Query::Function { query, .. }
+        | Query::Constant { query, .. } => rename_fields(query, shown),
     }
 }
 
