@@ -22,7 +22,7 @@ use crate::building::taken_shares::TakenShares;
 use crate::catalog::retired_names::RetiredNames;
 use crate::catalog::rows::{self, NamedRow};
 use crate::error::Error;
-use crate::ids::{CollectionId, MapId};
+use crate::ids::{CollectionId, MapId, NextId};
 use crate::index::Index;
 use crate::lock_order::{OrderedGuard, OrderedLock, Rank, as_another_thread};
 use crate::options::{Background, EngineOptions};
@@ -50,6 +50,7 @@ pub(crate) struct Core {
     pub merging: OrderedLock,
     /// The number of threads that wait for `merging`. Running merges stop early for them.
     waiting_for_merging: AtomicUsize,
+    /// The [`NextId`].
     next_id: AtomicU64,
     /// The number of open sections in each run. A run without open sections is removed.
     run_sections: Mutex<HashMap<RunId, usize>>,
@@ -90,7 +91,7 @@ impl std::fmt::Debug for Core {
 }
 
 impl Core {
-    pub fn new(storage: Storage, options: EngineOptions, next_id: u64) -> Core {
+    pub fn new(storage: Storage, options: EngineOptions, next_id: NextId) -> Core {
         Core {
             storage,
             snapshots: Arc::default(),
@@ -99,7 +100,7 @@ impl Core {
             folding: OrderedLock::new(Rank::Maintenance),
             merging: OrderedLock::new(Rank::Maintenance),
             waiting_for_merging: AtomicUsize::new(0),
-            next_id: AtomicU64::new(next_id),
+            next_id: AtomicU64::new(next_id.0),
             run_sections: Mutex::default(),
             postponed_runs: Mutex::default(),
             tail_bytes: Arc::default(),
@@ -195,12 +196,12 @@ impl Core {
     }
 
     /// Makes this and larger ids the next ones.
-    pub fn use_ids_from(&self, next: u64) {
-        self.next_id.fetch_max(next, Ordering::Relaxed);
+    pub fn use_ids_from(&self, next: NextId) {
+        self.next_id.fetch_max(next.0, Ordering::Relaxed);
     }
 
-    pub fn next_id(&self) -> u64 {
-        self.next_id.load(Ordering::Relaxed)
+    pub fn next_id(&self) -> NextId {
+        NextId(self.next_id.load(Ordering::Relaxed))
     }
 
     pub fn tail_bytes(&self) -> u64 {

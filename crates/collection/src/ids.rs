@@ -30,6 +30,16 @@ impl CollectionUuid {
 #[repr(transparent)]
 pub struct MapId(pub u64);
 
+/// The least id that no collection and no map has taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct NextId(pub u64);
+
+impl NextId {
+    /// The next id in a new database directory.
+    pub const FIRST: NextId = NextId(1);
+}
+
 impl fmt::Display for CollectionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

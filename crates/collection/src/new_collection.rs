@@ -12,7 +12,7 @@ use crate::catalog::rows::{self, CollectionRow, FoldedRow};
 use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
-use crate::ids::CollectionUuid;
+use crate::ids::{CollectionUuid, NextId};
 use crate::index::Index;
 use crate::rules::id_index_definition;
 use crate::state::IndexState;
@@ -77,7 +77,7 @@ pub(crate) fn rows_of(core: &Core, collection: &Collection) -> Vec<RowChange> {
 /// Returns the catalog changes that remove such a collection again.
 pub(crate) fn deletions_of(core: &Core, collection: &Collection) -> Vec<RowChange> {
     let mut changes = rows_of(core, collection);
-    changes.retain(|row| row.key != rows::put_next_id(0).key);
+    changes.retain(|row| row.key != rows::put_next_id(NextId::FIRST).key);
     let removed = changes.into_iter().map(|row| RowChange::delete(row.key));
     removed.collect()
 }

@@ -45,7 +45,7 @@ use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_fold::Position;
 use windrow_storage::{Catalog, RowChange, StorageError};
 
-use crate::ids::{CollectionId, MapId};
+use crate::ids::{CollectionId, MapId, NextId};
 
 const COLLECTION: u8 = b'c';
 const OPTIONS: u8 = b'o';
@@ -101,16 +101,17 @@ impl RowSubject {
     }
 }
 
-/// Returns the next unused id of collections and maps, 1 in a new database directory.
-pub fn next_id(catalog: &Catalog) -> Result<u64, StorageError> {
-    catalog
-        .get(NEXT_ID)
-        .map_or(Ok(1), |value| number(read(&value)?, "next"))
+/// Returns the next id of collections and maps.
+pub fn next_id(catalog: &Catalog) -> Result<NextId, StorageError> {
+    match catalog.get(NEXT_ID) {
+        Some(value) => Ok(NextId(number(read(&value)?, "next")?)),
+        None => Ok(NextId::FIRST),
+    }
 }
 
-/// Returns the row with the next unused id.
-pub fn put_next_id(next: u64) -> RowChange {
-    row(NEXT_ID.to_vec(), doc! { "next": next as i64 })
+/// Returns the row with the next id of collections and maps.
+pub fn put_next_id(next: NextId) -> RowChange {
+    row(NEXT_ID.to_vec(), doc! { "next": next.0 as i64 })
 }
 
 /// Returns the position up to which everything is folded, 0 in a new database directory.

@@ -34,10 +34,10 @@ pub enum MatchedRecords {
 
 impl MatchedRecords {
     #[inline]
-    fn contains(&self, id: u64) -> bool {
+    fn contains(&self, id: RecordId) -> bool {
         match self {
             MatchedRecords::All => true,
-            MatchedRecords::Set(set) => set.contains(id),
+            MatchedRecords::Set(set) => set.contains(id.0),
         }
     }
 }
@@ -391,7 +391,8 @@ impl FacetCounter<'_> {
                 let mut stopped = pace.step(interrupt);
                 let take = &mut |ids: &[u64]| {
                     for id in ids {
-                        count += u64::from(self.matched.contains(*id) && seen.insert(*id));
+                        count +=
+                            u64::from(self.matched.contains(RecordId(*id)) && seen.insert(*id));
                     }
                     if stopped.is_ok() && ids.len() > 1 {
                         stopped = pace.step(interrupt);

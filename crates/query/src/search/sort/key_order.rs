@@ -159,15 +159,15 @@ struct RangeRecords {
 }
 
 struct RangeRecord {
-    id: u64,
+    id: RecordId,
     /// The position of the record's value in the values of the range.
     value: Range<usize>,
 }
 
 impl Reading<'_> {
     /// Adds a record, unless it was added before.
-    fn add(&mut self, component: &[u8], id: u64) {
-        if !self.seen.insert(id) {
+    fn add(&mut self, component: &[u8], id: RecordId) {
+        if !self.seen.insert(id.0) {
             return;
         }
         let mut key = Vec::with_capacity(component.len() + size_of::<u64>());
@@ -175,10 +175,13 @@ impl Reading<'_> {
         if self.order.is_descending {
             invert(&mut key, 0);
         }
-        key.extend_from_slice(&id.to_be_bytes());
+        key.extend_from_slice(&id.0.to_be_bytes());
         let after = self.request.after;
         if after.is_none_or(|after| self.first.comes_after(&key, after)) {
-            let hit = Hit { id, score: 0.0 };
+            let hit = Hit {
+                id: id.0,
+                score: 0.0,
+            };
             self.first.offer(SortedHit { hit, key });
         }
     }
@@ -194,20 +197,21 @@ impl Reading<'_> {
         }
         let existence = prefix(self.order.path, EXISTS);
         let mut existing = source.posting_list(index, existence.as_bytes())?;
-        self.add_without(|id| existing.seek(RecordId(id)) == RecordId(id))?;
+        self.add_without(|id| existing.seek(id) == id)?;
         let error = existing.take_error();
         error.map_or(Ok(()), |error| Err(storage(error)))
     }
 
     /// Adds the matching records that were not read, as records without a value, but those for
     /// which `has_value` returns `true`. It is called in the order of the ids.
-    fn add_without(&mut self, mut has_value: impl FnMut(u64) -> bool) -> Result<(), Error> {
+    fn add_without(&mut self, mut has_value: impl FnMut(RecordId) -> bool) -> Result<(), Error> {
         let component = [self.order.no_data.mark()];
         let mut ids = self.request.matched.clone().into_ids();
         while ids.id() != END {
             self.pace.step(self.interrupt)?;
-            if !has_value(ids.id()) {
-                self.add(&component, ids.id());
+            let id = RecordId(ids.id());
+            if !has_value(id) {
+                self.add(&component, id);
             }
             ids.next();
         }
@@ -272,7 +276,7 @@ impl Reading<'_> {
             let take = &mut |ids: &[u64]| {
                 let ids = ids.iter().filter(|id| matched.contains(**id));
                 found.records.extend(ids.map(|id| RangeRecord {
-                    id: *id,
+                    id: RecordId(*id),
                     value: 0..0,
                 }));
                 if stopped.is_ok() {
