@@ -32,6 +32,7 @@ mod filter_page;
 mod lookup;
 mod write;
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use windrow_invariant::Bug;
@@ -386,7 +387,10 @@ impl Section {
     /// [`may_contain`](Self::may_contain). `keys` must be sorted: neighbours mostly share a filter
     /// page.
     pub(crate) fn candidates(&self, keys: &[HashedKey<'_>]) -> Result<Vec<usize>, StorageError> {
-        let (mut from, end) = self.descriptor.keys_within(keys);
+        let Range {
+            start: mut from,
+            end,
+        } = self.descriptor.keys_within(keys);
         let mut candidates = Vec::new();
         while let Some(rest @ [next, ..]) = keys.get(from..end) {
             let page = self.filter_page(next.key)?;

@@ -1,5 +1,7 @@
 //! The row of the catalog that describes a section.
 
+use std::ops::Range;
+
 use windrow_storage::{Position, RunId};
 
 use crate::block::PostingsForm;
@@ -91,18 +93,15 @@ impl SectionDescriptor {
                 .is_none_or(|last| key <= last.as_slice())
     }
 
-    /// Returns the range of indexes of the keys that are inside the range of the section: from the
-    /// first up to, but not including, the second. `keys` must be sorted.
-    pub(crate) fn keys_within(&self, keys: &[HashedKey<'_>]) -> (usize, usize) {
-        let is_before = |wanted: &HashedKey<'_>| wanted.key < self.first_key.as_slice();
-        let is_within = |wanted: &HashedKey<'_>| {
+    /// Returns the indexes of the keys that are inside the range of the section. `keys` must be
+    /// sorted.
+    pub(crate) fn keys_within(&self, keys: &[HashedKey<'_>]) -> Range<usize> {
+        let is_before = |it: &HashedKey<'_>| it.key < self.first_key.as_slice();
+        let is_within = |it: &HashedKey<'_>| {
             let last = self.last_key.as_ref();
-            last.is_none_or(|last| wanted.key <= last.as_slice())
+            last.is_none_or(|last| it.key <= last.as_slice())
         };
-        (
-            keys.partition_point(is_before),
-            keys.partition_point(is_within),
-        )
+        keys.partition_point(is_before)..keys.partition_point(is_within)
     }
 
     /// Returns `true` if counts and keys are consistent, as a [writer](super::SectionWriter) makes
