@@ -4,6 +4,13 @@ use std::io::{ErrorKind, Read};
 
 use crate::texts::error as texts;
 
+/// Returns the item that a reader has read. Sets `is_over` at its end and after its first failure.
+pub fn next_item<T, E>(read: Result<Option<T>, E>, is_over: &mut bool) -> Option<Result<T, E>> {
+    let item = read.transpose();
+    *is_over |= !matches!(item, Some(Ok(_)));
+    item
+}
+
 /// Reads a text in pieces.
 #[derive(Debug)]
 pub struct TextReader<R> {

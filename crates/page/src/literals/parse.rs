@@ -7,6 +7,7 @@ use windrow_document::{ArrayBuf, ArrayBuilder, DocumentBuf, DocumentBuilder, Val
 use super::constructors::construct;
 use super::extended::read_extended;
 use super::scan::{Scanner, SyntaxError};
+use crate::text_reader::next_item;
 
 /// The maximum nesting of documents and arrays. Servers accept less.
 const DEPTH_MAX: usize = 150;
@@ -127,9 +128,7 @@ impl Iterator for DocumentReader<'_> {
         if self.is_over {
             return None;
         }
-        let read = self.read().transpose();
-        self.is_over = !matches!(read, Some(Ok(_)));
-        read
+        next_item(self.read(), &mut self.is_over)
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use windrow_document::DocumentBuf;
 
-use crate::text_reader::TextReader;
+use crate::text_reader::{TextReader, next_item};
 
 use super::parse::DocumentReader;
 use super::scan::SyntaxError;
@@ -132,9 +132,7 @@ impl<R: Read> Iterator for DocumentStream<R> {
         if self.is_over {
             return None;
         }
-        let read = self.read().transpose();
-        self.is_over = !matches!(read, Some(Ok(_)));
-        read
+        next_item(self.read(), &mut self.is_over)
     }
 }
 

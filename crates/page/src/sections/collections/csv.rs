@@ -6,7 +6,7 @@ use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 
 use crate::literals::{JsonFormat, extended_json, format_date};
-use crate::text_reader::TextReader;
+use crate::text_reader::{TextReader, next_item};
 
 /// Writes a record.
 pub fn write_line<'f>(
@@ -182,9 +182,7 @@ impl<R: Read> Iterator for Records<R> {
         if self.is_over {
             return None;
         }
-        let read = self.read().transpose();
-        self.is_over |= !matches!(read, Some(Ok(_)));
-        read
+        next_item(self.read(), &mut self.is_over)
     }
 }
 
@@ -246,9 +244,7 @@ impl<R: Read> Iterator for CsvDocuments<R> {
         if self.is_over {
             return None;
         }
-        let read = self.read().transpose();
-        self.is_over = !matches!(read, Some(Ok(_)));
-        read
+        next_item(self.read(), &mut self.is_over)
     }
 }
 
