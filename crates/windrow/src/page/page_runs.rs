@@ -71,7 +71,11 @@ impl PageRuns {
     pub fn progress(&self) -> Option<RunProgress> {
         let state = self.lock();
         let running = state.running.as_ref()?;
-        let progress = lock(&running.output).progress.clone();
+        let output = running.output.lock();
+        let progress = output
+            .unwrap_or_else(PoisonError::into_inner)
+            .progress
+            .clone();
         Some(RunProgress {
             elapsed: running.started.elapsed(),
             can_stop: true,
@@ -98,7 +102,7 @@ impl PageRuns {
 
     /// Returns the state. Removes a run that has ended.
     fn lock(&self) -> MutexGuard<'_, State> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let ended = match &mut state.running {
             Some(running) => running.process.try_wait().transpose(),
             None => None,
@@ -106,7 +110,11 @@ impl PageRuns {
         if let Some(status) = ended {
             let has_failed = !status.is_ok_and(|status| status.success());
             state.problem = state.running.take().and_then(|run| {
-                let message = lock(&run.output).message.clone();
+                let output = run.output.lock();
+                let message = output
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .message
+                    .clone();
                 has_failed.then_some(message)
             });
         }
@@ -114,15 +122,11 @@ impl PageRuns {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn read_lines(lines: ChildStderr, output: &Mutex<Output>) {
     for line in BufReader::new(lines).split(b'\n').map_while(Result::ok) {
         let line = line.get(..LINE_BYTES_MAX).unwrap_or(&line);
         let line = String::from_utf8_lossy(line);
-        let mut output = lock(output);
+        let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
         match parse_line(&line) {
             Some(progress) => output.progress = progress,
             None => output.message = line.trim_start_matches("windrow: ").to_owned(),
