@@ -119,7 +119,7 @@ impl Report<'_> {
     fn table(&self) -> String {
         let mut out = format!(
             "{:<48} {:>14} {:>14} {:>7}  {:<10} baseline: {}\n",
-            self.workload, "ours", "baseline", "ratio", "bar", self.baseline
+            self.workload, "ours", "baseline", "ratio", "target", self.baseline
         );
         for row in &self.rows {
             let (baseline, ratio) = match (row.baseline, row.ratio()) {
@@ -161,14 +161,14 @@ fn format_target(row: &Row) -> String {
         None => "",
     };
     row.target
-        .map_or("–".to_owned(), |bar| format!("{bar} {verdict}"))
+        .map_or("–".to_owned(), |target| format!("{target} {verdict}"))
 }
 
 fn row_json(row: &Row) -> String {
     let or_null = |value: Option<f64>| value.map_or("null".to_owned(), number);
     format!(
         "{{\"name\":{},\"unit\":{},\"ours\":{},\"baseline\":{},\"ratio\":{},\
-         \"bar\":{},\"reached\":{}}}",
+         \"target\":{},\"reached\":{}}}",
         quote(&row.name),
         quote(row.unit),
         number(row.ours),
