@@ -137,8 +137,8 @@ pub enum ReadMode {
     Parts(PartsFormat),
     /// Read it into memory and call [`extract`].
     WholeFile,
-    /// Like `WholeFile`, and [shares](Limits::share) divide the file. They also divide streams and
-    /// Outlook data files. Files in other modes belong to the first share.
+    /// Like `WholeFile`, and [parts](Limits::file_part) divide the file. They also divide streams
+    /// and Outlook data files. Files in other modes belong to the first part.
     Archive,
 }
 
@@ -189,7 +189,7 @@ pub fn detect_read_mode(name: &str, head: &[u8], programs: Option<&dyn Programs>
 mod tests {
     use super::*;
     use crate::fixtures::{build_pdf, build_tar, build_zip, extract_documents, gzip};
-    use crate::limits::Share;
+    use crate::limits::FilePart;
     use crate::output::{DocumentKind, ExtractedDocument};
     use std::time::{Duration, Instant};
 
@@ -305,9 +305,9 @@ mod tests {
         assert_eq!(all, [Output::Document(Box::new(cut))]);
     }
 
-    /// The documents of all shares together are those of the whole file, each in one share.
+    /// The documents of all parts together are those of the whole file, each in one part.
     #[test]
-    fn shares_divide_the_members_of_the_outermost_archive() {
+    fn parts_divide_the_members_of_the_outermost_archive() {
         let inner = build_zip(&[("x", b"one"), ("y", b"two"), ("z", b"three")]);
         let members: [(&str, &[u8]); 5] = [
             ("1.txt", b"first"),
@@ -328,13 +328,13 @@ mod tests {
             ("a.txt", b"words", 1),
             ("a.pdf", &build_pdf("", &["(words) Tj"]), 1),
         ];
-        for (name, bytes, shares) in files {
+        for (name, bytes, parts) in files {
             let whole = extract_documents(name, bytes);
             let mut found = Vec::new();
             let mut used = 0;
             for index in 0..2 {
                 let limits = Limits {
-                    share: Share { index, count: 2 },
+                    file_part: FilePart { index, count: 2 },
                     ..Limits::default()
                 };
                 let before = found.len();
@@ -345,7 +345,7 @@ mod tests {
                 .unwrap();
                 used += usize::from(found.len() > before);
             }
-            assert_eq!(used, shares, "{name}");
+            assert_eq!(used, parts, "{name}");
             let paths = |documents: &[ExtractedDocument]| {
                 let mut paths: Vec<_> = documents
                     .iter()

@@ -83,14 +83,14 @@ pub(crate) enum Extractor {
     Package(PackageExtractor),
     /// The file contains documents or other files, and may be a document itself.
     Container(ContainerExtractor),
-    /// The file contains documents or other files, and can be divided into shares, see
+    /// The file contains documents or other files, and can be divided into parts, see
     /// [`Extraction::takes_member`].
     Archive(ContainerExtractor),
     /// The file is a single document whose text is in small parts of the file.
     Parts(PartsExtractor),
     /// The file contains documents and is read as a stream, with one document in memory.
     Stream(StreamExtractor),
-    /// The file contains documents and is read by random access. It can be divided into shares.
+    /// The file contains documents and is read by random access. It can be divided into parts.
     Database(DatabaseExtractor),
 }
 

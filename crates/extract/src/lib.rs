@@ -90,7 +90,7 @@ pub use format::{Format, ReadSeek};
 pub use formats::{all_formats, formats};
 pub use guess_kind::guess_kind;
 pub use language::Languages;
-pub use limits::{Limits, Share};
+pub use limits::{FilePart, Limits};
 pub use output::{
     DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, MailReference,
     MemberFailure, Output,

@@ -33,30 +33,30 @@ pub struct Limits {
     /// The time at which the extraction must end. It is checked between members, pages and blocks
     /// of text. The time that the caller spends with the output does not count.
     pub deadline: Option<Instant>,
-    /// The share of the members of the outermost mailbox or archive to extract.
-    pub share: Share,
+    /// The part of the members of the outermost mailbox or archive to extract.
+    pub file_part: FilePart,
 }
 
-/// A share of the members of a mailbox or archive, so that several processes can read it together:
-/// the members whose number modulo `count` is `index`. Files of other formats belong to the share
+/// A part of the members of a mailbox or archive, so that several processes can read it together:
+/// the members whose number modulo `count` is `index`. Files of other formats belong to the part
 /// with `index` 0, which reads the pages of a PDF with `count` threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
-    /// The index of the share, less than `count`.
+pub struct FilePart {
+    /// The index of the part, less than `count`.
     pub index: u32,
-    /// The number of shares.
+    /// The number of parts.
     pub count: u32,
 }
 
-impl Default for Share {
+impl Default for FilePart {
     fn default() -> Self {
-        Share::WHOLE
+        FilePart::WHOLE
     }
 }
 
-impl Share {
+impl FilePart {
     /// All members.
-    pub const WHOLE: Share = Share { index: 0, count: 1 };
+    pub const WHOLE: FilePart = FilePart { index: 0, count: 1 };
 
     pub(crate) fn contains(self, number: u64) -> bool {
         number.checked_rem(self.count.into()) == Some(self.index.into())
@@ -75,7 +75,7 @@ impl Default for Limits {
             members_max: 100_000,
             pages_max: 10_000,
             deadline: None,
-            share: Share::WHOLE,
+            file_part: FilePart::WHOLE,
         }
     }
 }

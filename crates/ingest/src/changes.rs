@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use windrow_extract::Share;
+use windrow_extract::FilePart;
 
 use crate::path_text::path_to_text;
 use crate::stored_document::{extension, file_name};
@@ -190,47 +190,47 @@ fn find_moves(stored: &StoredFiles, changes: &mut Changes<'_>) {
     changes.remove.retain(|path| !sources.contains(path));
 }
 
-/// A file to read, or a share of a large one.
+/// A file to read, or a part of a large one.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadJob<'w> {
     pub file: &'w FileEntry,
     /// The file has stored documents, which must be removed before.
     pub replaces: bool,
-    pub share: Share,
-    /// The state of the file if it is read in several shares.
-    pub shared: Option<Arc<SharedFile>>,
+    pub file_part: FilePart,
+    /// The state of the file if it is read in several parts.
+    pub divided: Option<Arc<DividedFile>>,
 }
 
 /// The state of a large file that several workers read together.
 #[derive(Debug)]
-pub(crate) struct SharedFile {
-    /// The number of shares that were not read yet.
+pub(crate) struct DividedFile {
+    /// The number of parts that were not read yet.
     unread: AtomicU32,
-    /// The number of shares that were not stored yet.
+    /// The number of parts that were not stored yet.
     unstored: AtomicU32,
     has_failed: AtomicBool,
 }
 
-impl SharedFile {
-    fn new(shares: u32) -> Self {
-        SharedFile {
-            unread: AtomicU32::new(shares),
-            unstored: AtomicU32::new(shares),
+impl DividedFile {
+    fn new(parts: u32) -> Self {
+        DividedFile {
+            unread: AtomicU32::new(parts),
+            unstored: AtomicU32::new(parts),
             has_failed: AtomicBool::new(false),
         }
     }
 
-    /// Records that a share was read. Returns `true` for the last one.
+    /// Records that a part was read. Returns `true` for the last one.
     pub fn end_read(&self) -> bool {
         self.unread.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Records that a share was stored. Returns `true` for the last one.
+    /// Records that a part was stored. Returns `true` for the last one.
     pub fn end_store(&self) -> bool {
         self.unstored.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Returns `true` for the first failure, because each share can report the same failure.
+    /// Returns `true` for the first failure, because each part can report the same failure.
     pub fn is_first_failure(&self) -> bool {
         !self.has_failed.swap(true, Ordering::AcqRel)
     }
@@ -241,46 +241,46 @@ impl ReadTask for ReadJob<'_> {
         self.file
     }
 
-    fn share(&self) -> Share {
-        self.share
+    fn file_part(&self) -> FilePart {
+        self.file_part
     }
 }
 
-/// Larger files are split into shares if their format supports it.
-const SHARED_BYTES_MIN: u64 = 8 << 20;
+/// Larger files are split into parts if their format supports it.
+const DIVIDED_BYTES_MIN: u64 = 8 << 20;
 
-/// The maximum number of shares of a file. The worker of each share reads the whole file, but
-/// extracts only its share.
-const SHARES_MAX: usize = 16;
+/// The maximum number of parts of a file. The worker of each part reads the whole file, but
+/// extracts only its part.
+const PARTS_MAX: usize = 16;
 
-/// Returns the jobs: first the shares of large files, then the other files, the largest first.
+/// Returns the jobs: first the parts of large files, then the other files, the largest first.
 /// Otherwise a single worker could be busy with a large file at the end.
 pub(crate) fn plan_jobs<'w>(changes: &Changes<'w>, workers: usize) -> Vec<ReadJob<'w>> {
     let replaced = changes.replace.iter().map(|file| (*file, true));
     let added = changes.add.iter().map(|file| (*file, false));
     let (mut large, others): (Vec<_>, Vec<_>) = replaced
         .chain(added)
-        .partition(|(file, _)| file.stamp.size >= SHARED_BYTES_MIN);
+        .partition(|(file, _)| file.stamp.size >= DIVIDED_BYTES_MIN);
     large.sort_by_key(|(file, _)| Reverse(file.stamp.size));
-    let shares = u32::try_from(workers.clamp(1, SHARES_MAX)).unwrap_or(1);
+    let parts = u32::try_from(workers.clamp(1, PARTS_MAX)).unwrap_or(1);
     let mut jobs = Vec::new();
     for (file, replaces) in large {
-        let shared = (shares > 1).then(|| Arc::new(SharedFile::new(shares)));
-        jobs.extend((0..shares).map(|index| ReadJob {
+        let divided = (parts > 1).then(|| Arc::new(DividedFile::new(parts)));
+        jobs.extend((0..parts).map(|index| ReadJob {
             file,
             replaces,
-            share: Share {
+            file_part: FilePart {
                 index,
-                count: shares,
+                count: parts,
             },
-            shared: shared.clone(),
+            divided: divided.clone(),
         }));
     }
     jobs.extend(others.into_iter().map(|(file, replaces)| ReadJob {
         file,
         replaces,
-        share: Share::WHOLE,
-        shared: None,
+        file_part: FilePart::WHOLE,
+        divided: None,
     }));
     jobs
 }

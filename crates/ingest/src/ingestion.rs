@@ -25,7 +25,7 @@ use crate::changes::{
     Changes, ReadJob, StoredFile, StoredFiles, find_changes, plan_jobs, stored_below,
 };
 use crate::document_batch::DocumentBatch;
-use crate::markers::mark_shared;
+use crate::markers::mark_divided;
 use crate::moves::move_files;
 use crate::path_text::path_to_text;
 use crate::pipeline::PipelineReport;
@@ -165,7 +165,7 @@ pub(crate) fn update(
     progress.set_totals(&jobs);
     remove_files(store, &changes.remove)?;
     store_walk_failures(store, &walked.failures, progress)?;
-    mark_shared(store, &jobs)?;
+    mark_divided(store, &jobs)?;
     read_files(store, &jobs, options, progress)?;
     let summary = summarize(walked, &changes, progress);
     record_changes(stored, changes);

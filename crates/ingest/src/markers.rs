@@ -7,19 +7,19 @@ use crate::store::{Store, StoreCollection, StoreError};
 use crate::stored_document::{FailureDocument, now_ms};
 use crate::walk::FileEntry;
 
-/// Stores markers for files that are read in shares, after their old documents were removed.
+/// Stores markers for files that are read in parts, after their old documents were removed.
 /// Several writers store the documents of such a file, so no single writer can do it. The writer of
-/// the last share removes the marker.
-pub(crate) fn mark_shared(store: &dyn Store, jobs: &[ReadJob<'_>]) -> Result<(), StoreError> {
-    let shared = |job: &&ReadJob<'_>| job.shared.is_some() && job.share.index == 0;
+/// the last part removes the marker.
+pub(crate) fn mark_divided(store: &dyn Store, jobs: &[ReadJob<'_>]) -> Result<(), StoreError> {
+    let divided = |job: &&ReadJob<'_>| job.divided.is_some() && job.file_part.index == 0;
     let replaced: Vec<&FileEntry> = jobs
         .iter()
-        .filter(shared)
+        .filter(divided)
         .filter(|job| job.replaces)
         .map(|job| job.file)
         .collect();
     remove_marked(store, &replaced)?;
-    let files: Vec<&FileEntry> = jobs.iter().filter(shared).map(|job| job.file).collect();
+    let files: Vec<&FileEntry> = jobs.iter().filter(divided).map(|job| job.file).collect();
     insert_markers(store, unfinished(&files))
 }
 

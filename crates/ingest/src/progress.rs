@@ -29,7 +29,7 @@ pub struct Progress {
 
 impl Progress {
     pub(crate) fn set_totals(&self, jobs: &[ReadJob<'_>]) {
-        let files = || jobs.iter().filter(|job| job.share.index == 0);
+        let files = || jobs.iter().filter(|job| job.file_part.index == 0);
         let bytes = files().map(|job| job.file.stamp.size).sum();
         self.bytes_total.store(bytes, Ordering::Relaxed);
         self.files_total

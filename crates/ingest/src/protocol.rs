@@ -7,7 +7,7 @@
 //!
 //! to the worker                         from the worker
 //! S  limits, once, first                R  ready, the reply to S
-//! F  path of a file to read, its share  D  a document of the file
+//! F  path of a file to read, its part  D  a document of the file
 //!                                       M  a failed member of the file
 //!                                       K  a member without text: inner path, name of the format
 //!                                       P  a program starts: its time limit in milliseconds
@@ -16,15 +16,15 @@
 //!                                       E  the file failed: class, reason
 //! ```
 //!
-//! A share is its index and the number of shares, see [`Share`]. The reply to F is any number of D,
-//! M, K and P, followed by T, U or E. The owner does not trust a worker, because a malicious file
-//! may control it: lengths are checked, and an invalid frame ends the worker.
+//! A part is its index and the number of parts, see [`FilePart`]. The reply to F is any number of
+//! D, M, K and P, followed by T, U or E. The owner does not trust a worker, because a malicious
+//! file may control it: lengths are checked, and an invalid frame ends the worker.
 
 mod frame;
 
 use windrow_extract::{
-    DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, Limits, MailReference,
-    Share,
+    DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, FilePart, Limits,
+    MailReference,
 };
 
 use crate::failure::{Failure, FailureClass};
@@ -42,8 +42,8 @@ pub(crate) enum Request {
         path: Vec<u8>,
         /// The codes of the languages of its documents.
         languages: Vec<String>,
-        /// The share of its members to extract.
-        share: Share,
+        /// The part of its members to extract.
+        file_part: FilePart,
     },
 }
 
@@ -81,13 +81,13 @@ impl Request {
             Request::File {
                 path,
                 languages,
-                share,
+                file_part,
             } => {
                 let mut frame = Encoder::new(b'F');
                 frame.bytes(path);
                 frame.texts(languages);
-                frame.u32(share.index);
-                frame.u32(share.count);
+                frame.u32(file_part.index);
+                frame.u32(file_part.count);
                 frame.finish()
             }
         }
@@ -102,7 +102,7 @@ impl Request {
             b'F' => Request::File {
                 path: decoder.bytes()?.to_vec(),
                 languages: decoder.texts()?,
-                share: Share {
+                file_part: FilePart {
                     index: decoder.u32()?,
                     count: decoder.u32()?,
                 },
@@ -365,7 +365,7 @@ impl Decoder<'_> {
                 members_max: self.u64()?,
                 pages_max: self.u32()?,
                 deadline: None,
-                share: Share::WHOLE,
+                file_part: FilePart::WHOLE,
             },
         })
     }
@@ -470,13 +470,13 @@ mod tests {
                 members_max: 8,
                 pages_max: 9,
                 deadline: None,
-                share: Share::WHOLE,
+                file_part: FilePart::WHOLE,
             },
         };
         let file = Request::File {
             path: b"/caf\xe9".to_vec(),
             languages: vec!["en".into()],
-            share: Share { index: 1, count: 3 },
+            file_part: FilePart { index: 1, count: 3 },
         };
         for request in [Request::Start(limits), file] {
             assert_eq!(Request::decode(&request.encode()[4..]), Ok(request));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windrow_extract::{ExtractedDocument, MailReference};
 
-use crate::changes::{ReadJob, SharedFile};
+use crate::changes::{DividedFile, ReadJob};
 use crate::document_batch::DocumentBatch;
 use crate::failure::{Failure, FailureClass};
 use crate::file_event::{FileEvent, FileOutcome};
@@ -64,8 +64,8 @@ pub(crate) struct StoreWriter<'s, 'w> {
     replaced_files: Vec<&'w FileEntry>,
     /// Marked files whose last write is in this batch.
     completed_files: Vec<&'w FileEntry>,
-    /// Shares of large files whose last write is in this batch.
-    completed_shares: Vec<(&'w FileEntry, Arc<SharedFile>)>,
+    /// Parts of large files whose last write is in this batch.
+    completed_parts: Vec<(&'w FileEntry, Arc<DividedFile>)>,
     file_state: FileState,
 }
 
@@ -113,7 +113,7 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
             file_count: 0,
             replaced_files: Vec::new(),
             completed_files: Vec::new(),
-            completed_shares: Vec::new(),
+            completed_parts: Vec::new(),
             file_state: FileState::default(),
         }
     }
@@ -123,8 +123,8 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         let file = job.file;
         if !self.file_state.has_started {
             self.file_state.has_started = true;
-            match job.shared {
-                // See `markers::mark_shared`.
+            match job.divided {
+                // See `markers::mark_divided`.
                 Some(_) => self.file_state.is_marked_unfinished = true,
                 None => self.replaced_files.extend(job.replaces.then_some(file)),
             }
@@ -206,14 +206,14 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
     fn finish_file(&mut self, job: &ReadJob<'w>, outcome: FileOutcome) -> Result<(), StoreError> {
         let file = job.file;
         let unread = match outcome {
-            FileOutcome::Skipped(format) if job.share.index == 0 => {
+            FileOutcome::Skipped(format) if job.file_part.index == 0 => {
                 self.progress.add(&self.progress.files_skipped, 1);
                 self.add_skipped(file, None, format)
             }
             FileOutcome::Done(_) | FileOutcome::Skipped(_) => CONTAINER.to_owned(),
             FileOutcome::Failed(failure) => {
                 let reason = failure.reason.clone();
-                if job.shared.as_ref().is_none_or(|it| it.is_first_failure()) {
+                if job.divided.as_ref().is_none_or(|it| it.is_first_failure()) {
                     self.add_failure(file, failure);
                 }
                 reason
@@ -222,18 +222,18 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         if self.file_state.needs_several_writes() {
             self.mark_unfinished(file);
         }
-        if !self.file_state.has_name && job.share.index == 0 {
+        if !self.file_state.has_name && job.file_part.index == 0 {
             let document = FileDocument::new_unread(file, None, unread, now_ms());
             self.push_document(file, document)?;
         }
-        match &job.shared {
-            Some(shared) => self.completed_shares.push((file, Arc::clone(shared))),
+        match &job.divided {
+            Some(divided) => self.completed_parts.push((file, Arc::clone(divided))),
             None if self.file_state.is_marked_unfinished => self.completed_files.push(file),
             None => {}
         }
         self.file_state = FileState::default();
         self.file_count += 1;
-        if job.shared.as_ref().is_none_or(|it| it.end_read()) {
+        if job.divided.as_ref().is_none_or(|it| it.end_read()) {
             self.progress.end_file(file);
         }
         let bytes = self.documents.bytes() + self.failures.bytes() + self.skipped.bytes();
@@ -282,9 +282,9 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
             self.insert_documents()?;
         }
         let mut completed = std::mem::take(&mut self.completed_files);
-        // The other writers have stored their shares before.
-        for (file, shared) in self.completed_shares.drain(..) {
-            completed.extend(shared.end_store().then_some(file));
+        // The other writers have stored their parts before.
+        for (file, divided) in self.completed_parts.drain(..) {
+            completed.extend(divided.end_store().then_some(file));
         }
         let markers: Vec<String> = completed
             .into_iter()

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use windrow_converters::ProgramSettings;
-use windrow_extract::{Limits, Share};
+use windrow_extract::{FilePart, Limits};
 
 use crate::failure::{Failure, FailureClass};
 use crate::file_event::{FileEvent, FileOutcome};
@@ -95,7 +95,7 @@ impl Worker {
         })
     }
 
-    /// Reads a share of the file at `path`, whose documents are in `languages` (any if empty).
+    /// Reads a part of the file at `path`, whose documents are in `languages` (any if empty).
     /// Calls `sink` with its events, the last of which is [`FileEvent::End`].
     ///
     /// If the process dies or exceeds the time limit, it is replaced and the result is
@@ -107,7 +107,7 @@ impl Worker {
         &mut self,
         path: &Path,
         languages: &[String],
-        share: Share,
+        file_part: FilePart,
         sink: &mut dyn FnMut(FileEvent),
     ) -> io::Result<()> {
         let deadline = file_deadline(path, self.config.file_deadline);
@@ -115,7 +115,7 @@ impl Worker {
         let request = Request::File {
             path: path.as_os_str().as_bytes().to_vec(),
             languages: languages.to_vec(),
-            share,
+            file_part,
         };
         match self.process.read_file(&request, kill_time, sink) {
             Ok(outcome) => sink(FileEvent::End(outcome)),

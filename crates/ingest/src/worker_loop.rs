@@ -104,7 +104,7 @@ pub fn run_worker_with(
         let Request::File {
             path,
             languages,
-            share,
+            file_part,
         } = request
         else {
             continue;
@@ -115,7 +115,7 @@ pub fn run_worker_with(
         let deadline = file_deadline(path, deadline);
         let limits = Limits {
             deadline: Some(Instant::now() + deadline),
-            share,
+            file_part,
             ..worker_limits.file_limits.clone()
         };
         watchdog.begin_file(deadline * 2);
@@ -292,7 +292,7 @@ fn read_file(
         ..FileContext::new(limits)
     };
     match mode {
-        ReadMode::WholeFile | ReadMode::Convert if limits.share.index > 0 => {
+        ReadMode::WholeFile | ReadMode::Convert if limits.file_part.index > 0 => {
             Ok(ExtractionCounts::default())
         }
         ReadMode::Skip(format) => Err(ExtractError::Unsupported(format).into()),

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use windrow_extract::Share;
+use windrow_extract::FilePart;
 
 use crate::file_event::FileEvent;
 use crate::pipeline::StageTimes;
@@ -114,13 +114,18 @@ fn work<'f, F: ReadTask>(
         let (started, mut in_sink) = (Instant::now(), Duration::ZERO);
         let mut flow = ControlFlow::Continue(());
         let entry = file.file();
-        worker.extract(&entry.path, &entry.languages, file.share(), &mut |event| {
-            if flow.is_continue() {
-                let sent = Instant::now();
-                flow = sink(number, file, event);
-                in_sink += sent.elapsed();
-            }
-        })?;
+        worker.extract(
+            &entry.path,
+            &entry.languages,
+            file.file_part(),
+            &mut |event| {
+                if flow.is_continue() {
+                    let sent = Instant::now();
+                    flow = sink(number, file, event);
+                    in_sink += sent.elapsed();
+                }
+            },
+        )?;
         times.add_items(1, started.elapsed().saturating_sub(in_sink));
         if flow.is_break() {
             queue.stop();
@@ -129,14 +134,14 @@ fn work<'f, F: ReadTask>(
     Ok(())
 }
 
-/// A file to read, or a share of one.
+/// A file to read, or a part of one.
 pub trait ReadTask: Sync {
     /// The file.
     fn file(&self) -> &FileEntry;
 
-    /// The share of the members of a mailbox or archive to extract.
-    fn share(&self) -> Share {
-        Share::WHOLE
+    /// The part of the members of a mailbox or archive to extract.
+    fn file_part(&self) -> FilePart {
+        FilePart::WHOLE
     }
 }
 

@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use windrow_extract::{DocumentKind, ExtractedDocument, ExtractionCounts, Limits, Output, Share};
+use windrow_extract::{
+    DocumentKind, ExtractedDocument, ExtractionCounts, FilePart, Limits, Output,
+};
 use windrow_ingest::{
     FailureClass, FileEvent, FileOutcome, WalkOptions, WalkResult, Worker, WorkerConfig,
     WorkerPool, run_worker, run_worker_with, walk,
@@ -210,7 +212,7 @@ fn files_are_read() {
             FileEvent::MemberSkipped { inner, format, .. } => panic!("{inner}: {format}"),
             FileEvent::End(end) => last = Some(end),
         };
-        worker.extract(path, &[], Share::WHOLE, sink).unwrap();
+        worker.extract(path, &[], FilePart::WHOLE, sink).unwrap();
         last.unwrap()
     };
     walked.files.push(walked.files[0].clone());
@@ -253,7 +255,7 @@ fn time_spent_by_the_sink_does_not_count() {
         event => done = matches!(event, FileEvent::End(FileOutcome::Done(_))),
     };
     worker
-        .extract(Path::new("/many"), &[], Share::WHOLE, sink)
+        .extract(Path::new("/many"), &[], FilePart::WHOLE, sink)
         .unwrap();
     assert_eq!((documents, done), (6, true));
 }

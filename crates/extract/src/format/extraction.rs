@@ -102,7 +102,7 @@ impl Location {
     }
 }
 
-/// The container that the shares divide.
+/// The container that the parts divide.
 struct Division {
     depth: u32,
     /// The index of its next member.
@@ -234,7 +234,7 @@ impl<'a> Extraction<'a> {
         self.record_result(&location, result)
     }
 
-    /// Returns `true` if a member belongs to the [share](Limits::share) of this extraction.
+    /// Returns `true` if a member belongs to the [part](Limits::file_part) of this extraction.
     /// Mailboxes and archives call it for each of their members in order. Only the outermost
     /// container is divided.
     pub(crate) fn takes_member(&mut self, member: &Location) -> bool {
@@ -245,22 +245,22 @@ impl<'a> Extraction<'a> {
         }
         let number = division.next;
         division.next += 1;
-        self.limits.share.contains(number)
+        self.limits.file_part.contains(number)
     }
 
     /// Returns the number of threads that may extract from the document. If the file is a single
-    /// document, the processes of the other shares are idle, so it is the number of shares.
+    /// document, the processes of the other parts are idle, so it is the number of parts.
     pub(crate) fn thread_count(&self) -> usize {
         match self.division {
-            None => self.limits.share.count.max(1) as usize,
+            None => self.limits.file_part.count.max(1) as usize,
             Some(_) => 1,
         }
     }
 
-    /// Returns `true` if the current document belongs to another share: it is not a member of a
-    /// divided container, and belongs to the first share.
-    fn is_of_other_share(&self) -> bool {
-        self.division.is_none() && self.limits.share.index > 0
+    /// Returns `true` if the current document belongs to another part: it is not a member of a
+    /// divided container, and belongs to the first part.
+    fn is_of_other_part(&self) -> bool {
+        self.division.is_none() && self.limits.file_part.index > 0
     }
 
     /// Appends at most `bytes_max` bytes from a reader.
@@ -317,7 +317,7 @@ impl<'a> Extraction<'a> {
             format.extractor,
             Some(Extractor::Archive(_) | Extractor::Stream(_) | Extractor::Database(_))
         );
-        if self.is_of_other_share() && !is_divided {
+        if self.is_of_other_part() && !is_divided {
             return Ok(());
         }
         self.read_with_programs(format, location, Some(bytes), |extraction| {
@@ -364,7 +364,7 @@ impl<'a> Extraction<'a> {
         reader: &mut dyn ReadSeek,
     ) -> Result<(), ExtractError> {
         let is_divided = matches!(format.extractor, Some(Extractor::Database(_)));
-        if self.is_of_other_share() && !is_divided {
+        if self.is_of_other_part() && !is_divided {
             return Ok(());
         }
         self.read_with_programs(format, location, None, |extraction| {
@@ -427,7 +427,7 @@ impl<'a> Extraction<'a> {
         let Some(mut document) = self.hold(location, document) else {
             return;
         };
-        if self.is_of_other_share() {
+        if self.is_of_other_part() {
             return;
         }
         document.inner_path.clone_from(&location.inner_path);
@@ -495,7 +495,7 @@ impl<'a> Extraction<'a> {
         match result {
             Ok(()) => Ok(()),
             Err(error) if error.ends_file() => Err(error),
-            Err(_) if self.is_of_other_share() => Ok(()),
+            Err(_) if self.is_of_other_part() => Ok(()),
             Err(ExtractError::Unsupported(format)) => {
                 self.counts.skipped += 1;
                 self.emit_output(Output::Skipped(SkippedMember {

@@ -13,7 +13,7 @@ use super::*;
 use crate::changes::{find_changes, plan_jobs};
 use crate::file_signature::FileSigner;
 use crate::ingestion::read_stored_files;
-use crate::markers::mark_shared;
+use crate::markers::mark_divided;
 use crate::store::{DocumentVisitor, InsertError, StampVisitor};
 use crate::walk::{FileStamp, WalkResult};
 
@@ -176,7 +176,7 @@ fn failure(inner: Option<&str>) -> Failure {
     }
 }
 
-/// The events of a share of a file, derived from its name and its version. The size of the file is
+/// The events of a part of a file, derived from its name and its version. The size of the file is
 /// its version.
 fn events(job: &ReadJob<'_>) -> Vec<FileEvent> {
     let file = job.file;
@@ -202,8 +202,8 @@ fn events(job: &ReadJob<'_>) -> Vec<FileEvent> {
             FileEvent::End(FileOutcome::Failed(failure(None))),
         ],
         "/d/large" => {
-            let first = job.share.index as usize;
-            let own = (first..9).step_by(job.share.count as usize);
+            let first = job.file_part.index as usize;
+            let own = (first..9).step_by(job.file_part.count as usize);
             let mails = own.map(|number| document(Some(number), &text.repeat(10)));
             mails
                 .chain([FileEvent::End(FileOutcome::Failed(failure(None)))])
@@ -224,7 +224,7 @@ const NAMES: [&str; 9] = [
     "archive", "broken", "half", "large", "mails", "picture", "plain", "refused", "text",
 ];
 
-/// Larger files are read in shares.
+/// Larger files are read in parts.
 const LARGE_BYTES: u64 = 100 << 20;
 
 /// A folder with all files in the same version.
@@ -256,13 +256,13 @@ fn ingest_folder(store: &MemoryStore, walked: &WalkResult, retry: bool) -> Resul
         bytes_max: 900,
     };
     let jobs = plan_jobs(&changes, 3);
-    mark_shared(store, &jobs)?;
+    mark_divided(store, &jobs)?;
     let mut writers = [0, 1, 2].map(|_| StoreWriter::new(store, &progress, limits));
-    // Each share goes to another writer, and all of them are handled at once.
-    let (shares, others): (Vec<_>, Vec<_>) = jobs.iter().partition(|job| job.shared.is_some());
-    let mut queues: Vec<_> = shares.iter().map(|job| events(job).into_iter()).collect();
+    // Each part goes to another writer, and all of them are handled at once.
+    let (parts, others): (Vec<_>, Vec<_>) = jobs.iter().partition(|job| job.divided.is_some());
+    let mut queues: Vec<_> = parts.iter().map(|job| events(job).into_iter()).collect();
     while queues.iter().any(|queue| queue.len() > 0) {
-        for ((writer, job), queue) in writers.iter_mut().zip(&shares).zip(&mut queues) {
+        for ((writer, job), queue) in writers.iter_mut().zip(&parts).zip(&mut queues) {
             queue
                 .next()
                 .map_or(Ok(()), |event| writer.handle(job, event))?;
@@ -348,7 +348,7 @@ fn progress_is_counted() {
     let changes = find_changes(&stored, &walked);
     let mut writer = StoreWriter::new(&store, &progress, BatchLimits::default());
     let jobs = plan_jobs(&changes, 2);
-    mark_shared(&store, &jobs).unwrap();
+    mark_divided(&store, &jobs).unwrap();
     for job in &jobs {
         for event in events(job) {
             writer.handle(job, event).unwrap();

@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 use super::fixture::{Attachment, Folder, Item, Property, VERSIONS, Value, Version, write_file};
 use crate::error::ExtractError;
 use crate::fixtures::{extract_documents, extract_outputs};
-use crate::limits::{Limits, Share};
+use crate::limits::{FilePart, Limits};
 use crate::output::{DocumentKind, DocumentMetadata, MailReference, Output};
 use Value::{Bytes, Number, Text, Text8, Time};
 
@@ -238,12 +238,12 @@ fn headers_are_fields() {
 }
 
 #[test]
-fn shares_divide_the_items() {
+fn parts_divide_the_items() {
     let file = write(VERSIONS[2]);
     let mut found = Vec::new();
     for index in 0..3 {
         let limits = Limits {
-            share: Share { index, count: 3 },
+            file_part: FilePart { index, count: 3 },
             ..Limits::default()
         };
         let counts = crate::extract("mails.pst", &file, &limits, &mut |output| match output {
