@@ -93,7 +93,7 @@ fn run_patterns(options: &Options) -> Result<(), BenchError> {
         words.body(number, &mut body);
         String::from_utf8_lossy(&body).into_owned()
     });
-    let corpus = Natural::of_bodies(bodies);
+    let corpus = Natural::from_bodies(bodies);
     let queries = Queries::draw_patterns(&corpus, options.queries, options.seed)?;
     compare(options, "w7-patterns", &[&SEARCH_STAGE], &corpus, &queries)
 }

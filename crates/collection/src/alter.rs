@@ -277,7 +277,7 @@ impl Collection {
             .into_iter()
             .map(|index| index.definition.name.clone());
         names
-            .filter(|name| name != Definition::of_ids(None).name.as_str())
+            .filter(|name| name != Definition::new_id_index(None).name.as_str())
             .try_for_each(|name| self.drop_index(&name))?;
         self.become_capped(bytes)?;
         self.cap()

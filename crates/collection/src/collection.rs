@@ -440,8 +440,8 @@ impl Collection {
             // Entries of this map are never replaced, so each record id is in one section only.
             options.filter_bits = 0;
         }
-        let of_documents = index.is_none_or(|index| index.definition.clustered);
-        match self.rules().compression.filter(|_| of_documents) {
+        let holds_documents = index.is_none_or(|index| index.definition.clustered);
+        match self.rules().compression.filter(|_| holds_documents) {
             Some(compression) => SectionOptions {
                 compression,
                 ..options

@@ -402,7 +402,7 @@ impl SectionOpening<'_> {
     }
 
     /// Returns the sections of all maps of a state.
-    fn of_state(&mut self, state: &State, records: MapId) -> Result<SectionsByMap, Error> {
+    fn sections_of_state(&mut self, state: &State, records: MapId) -> Result<SectionsByMap, Error> {
         let mut by_map = HashMap::new();
         by_map.insert(records, self.sections(records, state.records.present())?);
         for IndexState {
@@ -440,7 +440,7 @@ fn adopt_sections(core: &Core, collection: &Collection) -> Result<(), Error> {
         opened: Vec::new(),
     };
     let mut by_map = opening
-        .of_state(&before, collection.records_map)
+        .sections_of_state(&before, collection.records_map)
         .inspect_err(|_| opening.opened.iter().for_each(|it| core.forget(it)))?;
     let folded = FoldedRow::get(collection.id, &core.storage.catalog)?;
     let adopted: HashSet<SectionId> = by_map

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
 use windrow_index::Definition;
-use windrow_index::definition::OF_IDS;
+use windrow_index::definition::ID_INDEX_NAME;
 use windrow_mql::filter::{Environment, Filter, validation_report};
 use windrow_mql::{collation, interrupt};
 use windrow_queryable_encryption::{EncryptedFields, SAFE_CONTENT};
@@ -88,10 +88,13 @@ pub(crate) fn id_index_definition(options: Document<'_>) -> Result<Definition, E
         .get("clusteredIndex")
         .and_then(ValueRef::as_document);
     let Some(clustered) = clustered else {
-        return Ok(Definition::of_ids(collation));
+        return Ok(Definition::new_id_index(collation));
     };
     let name = clustered.get("name").and_then(ValueRef::as_str);
-    Ok(Definition::clustered(name.unwrap_or(OF_IDS), collation))
+    Ok(Definition::clustered(
+        name.unwrap_or(ID_INDEX_NAME),
+        collation,
+    ))
 }
 
 impl Rules {

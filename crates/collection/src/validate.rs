@@ -179,8 +179,8 @@ impl Collection {
         for (number, expected) in expected.iter().enumerate() {
             let mut report = compare::index(&reader, number, expected, checks, interrupt)?;
             if let Some(index) = reader.indexes().get(number) {
-                let of_documents = expected.duplicates.error(index.definition());
-                report.duplicates = report.duplicates.or(of_documents);
+                let duplicates = expected.duplicates.error(index.definition());
+                report.duplicates = report.duplicates.or(duplicates);
             }
             if reader.is_clustered() && number == 0 {
                 validation.records_map = Some(report)

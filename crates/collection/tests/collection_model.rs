@@ -74,7 +74,7 @@ fn search_index(name: &str) -> DocumentBuf {
     let source = doc! { "mappings": { "dynamic": true } };
     let id = ObjectId([7; 12]);
     let search = SearchDefinition::parse(name, id, 0, 0, source.as_document()).unwrap();
-    Definition::of_search(search).specification
+    Definition::from_search(search).specification
 }
 
 type Model = BTreeMap<i32, DocumentBuf>;

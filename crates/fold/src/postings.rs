@@ -330,7 +330,7 @@ impl PostingList {
     /// Returns the score bound of all postings, a loose one for some long lists. Must be called
     /// before the list is moved.
     pub fn bounds(&mut self) -> Bounds {
-        let of_sources = self.of_each(SourceList::bounds).into_iter();
+        let of_sources = self.map_sources(SourceList::bounds).into_iter();
         let combined = of_sources.reduce(|one, other| Bounds {
             impacts: both(one.impacts, other.impacts),
             score: one.score.max(other.score),
@@ -341,7 +341,7 @@ impl PostingList {
     /// Returns the number of records, or `None` if only reading all postings could tell. Must be
     /// called before the list is moved.
     pub fn count(&mut self) -> Option<u64> {
-        let mut extents = self.of_each(SourceList::extent);
+        let mut extents = self.map_sources(SourceList::extent);
         extents.sort_unstable_by_key(|extent| extent.first_id);
         let overlaps = extents.windows(2).any(|pair| match pair {
             [one, other] => one.last_id >= other.first_id,
@@ -353,13 +353,13 @@ impl PostingList {
 
     /// Returns an upper bound of the number of records. Must be called before the list is moved.
     pub fn count_at_most(&mut self) -> u64 {
-        records_of(&self.of_each(SourceList::extent))
+        records_of(&self.map_sources(SourceList::extent))
     }
 
     /// Estimates the totals of the lengths of the list's field. Exact if all postings of the field
     /// are packed. Must be called before the list is moved.
     pub fn length_totals(&mut self) -> LengthTotals {
-        let totals = self.of_each(|source| source.length_totals());
+        let totals = self.map_sources(|source| source.length_totals());
         let counted: u64 = totals.iter().map(|one| one.records).sum();
         let length: u64 = totals.iter().map(|one| one.sum).sum();
         let records = self.count_at_most();
@@ -372,7 +372,7 @@ impl PostingList {
     }
 
     /// Calls `ask` for each source. Returns nothing if one of them fails, and the list ends.
-    fn of_each<T>(
+    fn map_sources<T>(
         &mut self,
         ask: impl FnMut(&mut SourceList) -> Result<T, StorageError>,
     ) -> Vec<T> {

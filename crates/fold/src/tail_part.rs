@@ -189,7 +189,7 @@ impl TailPart {
     }
 
     /// Returns a buffer with all entries of this key, and perhaps others. `None` if there are none.
-    pub fn of_key(&self, key: &[u8]) -> Option<Arc<SortedBuffer>> {
+    pub fn buffer_with_key(&self, key: &[u8]) -> Option<Arc<SortedBuffer>> {
         match self.lookup_form() {
             LookupForm::Sorted(sorted) => {
                 let first = sorted.get(sorted.lower_bound(key, RecordId::MIN))?;
@@ -212,7 +212,7 @@ impl TailPart {
         if is_constant && let Some(list) = self.list_cache.get(key) {
             return Ok(Some(list));
         }
-        let Some(buffer) = self.of_key(key) else {
+        let Some(buffer) = self.buffer_with_key(key) else {
             return Ok(None);
         };
         let list = Arc::new(BufferList::decode(&buffer, key, snapshot)?);
@@ -356,8 +356,8 @@ mod tests {
         for number in (0..LOOKUPS_MAX as u64 - 3).chain([499, 501, 70_000]) {
             let key = key(number);
             assert!(is_unsorted(&part), "{number}");
-            let found = part.of_key(&key).map(|sorted| all(&sorted, &key));
-            assert_eq!(found.is_some(), known_order.of_key(&key).is_some());
+            let found = part.buffer_with_key(&key).map(|sorted| all(&sorted, &key));
+            assert_eq!(found.is_some(), known_order.buffer_with_key(&key).is_some());
             assert_eq!(found.unwrap_or_default(), all(known_order.sorted(), &key));
         }
     }
@@ -422,7 +422,7 @@ mod tests {
     fn parts_are_sorted_if_read_often_or_in_order_or_large() {
         let part = TailPart::from(buffer(1, 100));
         for _ in 0..=LOOKUPS_MAX {
-            assert!(part.of_key(b"none").is_none());
+            assert!(part.buffer_with_key(b"none").is_none());
         }
         assert!(!is_unsorted(&part));
         let part = TailPart::from(buffer(1, 100));

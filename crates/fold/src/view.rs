@@ -56,7 +56,7 @@ impl View {
             }
         }
         let (others, own) = self.parts.split_at(self.first_own());
-        let of_key = |part: &Arc<TailPart>| part.of_key(key);
+        let of_key = |part: &Arc<TailPart>| part.buffer_with_key(key);
         let mut buffers: Vec<_> = others.iter().filter_map(of_key).collect();
         let first_own = buffers.len();
         buffers.extend(own.iter().filter_map(of_key));

@@ -12,7 +12,7 @@ use crate::paths::{Wildcard, is_within};
 use crate::search::{self, SearchDefinition};
 
 /// The name of the index on `_id`. A clustered collection may give its index another name.
-pub const OF_IDS: &str = "_id_";
+pub const ID_INDEX_NAME: &str = "_id_";
 
 /// A parsed index specification. A change of an index, such as `collMod`, creates a new definition.
 #[derive(Clone, Debug)]
@@ -131,14 +131,14 @@ pub struct TextField {
 impl Definition {
     /// Returns the index on `_id`, which every collection has. It uses the collation of the
     /// collection.
-    pub fn of_ids(collation: Option<Arc<Collation>>) -> Definition {
+    pub fn new_id_index(collation: Option<Arc<Collation>>) -> Definition {
         let mut specification =
-            windrow_document::doc! { "v": 2, "key": { "_id": 1 }, "name": OF_IDS };
+            windrow_document::doc! { "v": 2, "key": { "_id": 1 }, "name": ID_INDEX_NAME };
         if let Some(collation) = &collation {
             specification.push("collation", collation.specification());
         }
         Definition {
-            name: OF_IDS.to_owned(),
+            name: ID_INDEX_NAME.to_owned(),
             fields: vec![KeyField {
                 path: Path::parse("_id"),
                 kind: KeyKind::Ascending,
@@ -161,23 +161,23 @@ impl Definition {
 
     /// Returns the index on `_id` of a clustered collection, which contains its documents.
     pub fn clustered(name: &str, collation: Option<Arc<Collation>>) -> Definition {
-        let of_ids = Definition::of_ids(collation);
+        let plain = Definition::new_id_index(collation);
         let mut specification = windrow_document::doc! {
             "v": 2, "key": { "_id": 1 }, "name": name, "unique": true, "clustered": true,
         };
-        if let Some(collation) = of_ids.specification.get("collation") {
+        if let Some(collation) = plain.specification.get("collation") {
             specification.push("collation", collation);
         }
         Definition {
             name: name.to_owned(),
             clustered: true,
             specification,
-            ..of_ids
+            ..plain
         }
     }
 
     /// Returns a search index. Its specification begins as those of other indexes do.
-    pub fn of_search(search: SearchDefinition) -> Definition {
+    pub fn from_search(search: SearchDefinition) -> Definition {
         let (prefix, version) = (search::NAME_PREFIX, search.version);
         let name = format!("{prefix}{}.{version}", search.name);
         let option = windrow_document::doc! {
@@ -198,7 +198,7 @@ impl Definition {
             sparse: true,
             search,
             specification,
-            ..Definition::of_ids(None)
+            ..Definition::new_id_index(None)
         }
     }
 
@@ -209,7 +209,7 @@ impl Definition {
 
     /// Returns `true` if this is the ascending index on `_id` that every collection has.
     pub fn is_of_ids(&self) -> bool {
-        self.clustered || self.name == OF_IDS
+        self.clustered || self.name == ID_INDEX_NAME
     }
 
     /// Returns `true` for a text index.

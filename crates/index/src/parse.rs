@@ -124,7 +124,7 @@ impl Definition {
                 .iter()
                 .filter(|(name, _)| *name != "collation");
             Definition::parse(others.collect::<DocumentBuf>().as_document())?;
-            return Ok(Definition::of_ids(Some(default.clone())));
+            return Ok(Definition::new_id_index(Some(default.clone())));
         }
         let is_old = matches!(version_of(specification), Ok(1));
         if is_old || specification.contains("collation") {
@@ -147,7 +147,7 @@ impl Definition {
         let version = version_of(specification)?;
         if is_key_of_ids(key) {
             check_of_ids(specification, key)?;
-            return Ok(Definition::of_ids(None));
+            return Ok(Definition::new_id_index(None));
         }
         if name == ID_NAME {
             return Err(Error::bad_value(format!(

@@ -91,7 +91,7 @@ impl Definition {
     /// Returns the definition that a compound wildcard index has for queries on the fields before
     /// the wildcard. It is not sparse, since each document has an entry. Panics if the index is not
     /// a wildcard index.
-    pub fn of_prefix(&self) -> Definition {
+    pub fn prefix_definition(&self) -> Definition {
         Definition {
             sparse: false,
             ..self.as_pattern(None)

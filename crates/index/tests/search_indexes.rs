@@ -26,7 +26,7 @@ fn dynamic() -> DocumentBuf {
 }
 
 /// A mapping of one field.
-fn of_field(name: &str, field: impl Into<Value>) -> DocumentBuf {
+fn field_definition(name: &str, field: impl Into<Value>) -> DocumentBuf {
     let mut fields = DocumentBuf::new();
     fields.push(name, field);
     doc! { "mappings": { "fields": fields } }
@@ -34,7 +34,7 @@ fn of_field(name: &str, field: impl Into<Value>) -> DocumentBuf {
 
 /// The values that are read from a document are those of its entries.
 fn check_values(search: &SearchDefinition, document: &DocumentBuf) {
-    let definition = Definition::of_search(search.clone());
+    let definition = Definition::from_search(search.clone());
     let mut expected: BTreeMap<String, BTreeSet<Vec<u8>>> = BTreeMap::new();
     let mut emit = |key: &[u8], _: &[u8]| {
         let end = key.iter().position(|byte| *byte == 0).unwrap();
@@ -64,7 +64,7 @@ fn check_values(search: &SearchDefinition, document: &DocumentBuf) {
 fn entries(definition: DocumentBuf, document: DocumentBuf) -> Vec<String> {
     let search = search(definition);
     check_values(&search, &document);
-    let definition = Definition::of_search(search);
+    let definition = Definition::from_search(search);
     let mut found = BTreeMap::new();
     let mut emit = |key: &[u8], payload: &[u8]| {
         let end = key.iter().position(|byte| *byte == 0).unwrap();
@@ -198,7 +198,7 @@ fn names_at_the_edges() {
         doc! { "n": "a\0b", "e": "" },
         &["e? of 1", "n? of 2", "n/a*1@[0] of 2", "n/b*1@[1] of 2"],
     );
-    let keyword = of_field("k", doc! { "type": "string", "analyzer": "lucene.keyword" });
+    let keyword = field_definition("k", doc! { "type": "string", "analyzer": "lucene.keyword" });
     check(
         keyword,
         doc! { "k": ["a\0b", ""] },
@@ -217,7 +217,7 @@ fn a_document_may_have_a_thousand_fields() {
 
 #[test]
 fn static_mappings_take_their_types_only() {
-    let number = || of_field("a", doc! { "type": "number" });
+    let number = || field_definition("a", doc! { "type": "number" });
     check(number(), doc! { "a": "x", "b": 1 }, &[]);
     check(
         number(),
@@ -225,7 +225,7 @@ fn static_mappings_take_their_types_only() {
         &["a? of 1", "a=null of 1", "a=1 of 1"],
     );
     check(number(), doc! { "a": { "b": 1 } }, &[]);
-    let integers = of_field("a", doc! { "type": "number", "indexDoubles": false });
+    let integers = field_definition("a", doc! { "type": "number", "indexDoubles": false });
     check(integers, doc! { "a": [1, 1.5] }, &["a? of 1", "a=1 of 1"]);
     // A static mapping replaces the dynamic one.
     let mixed = doc! { "mappings": { "dynamic": true, "fields": {
@@ -285,7 +285,7 @@ fn geo_fields_take_geojson() {
         { "type": "document", "fields": { "type": { "type": "token" } } },
     ];
     check(
-        of_field("at", both),
+        field_definition("at", both),
         doc! { "at": (point) },
         &["at? of 1", at, "at.type? of 1", "at.type=\"Point\" of 1"],
     );
@@ -300,7 +300,7 @@ fn strings_have_several_analyses() {
         doc! { "type": "stringFacet" },
     ];
     check(
-        of_field("t", field),
+        field_definition("t", field),
         doc! { "t": "The Foxes" },
         &[
             "t? of 1",
@@ -312,7 +312,7 @@ fn strings_have_several_analyses() {
     );
     let freqs = doc! { "type": "string", "indexOptions": "freqs", "ignoreAbove": 5 };
     check(
-        of_field("t", freqs),
+        field_definition("t", freqs),
         doc! { "t": ["a a é", "a a a b"] },
         &["t? of 3", "t/a*2@[] of 3", "t/é*1@[] of 3"],
     );
@@ -321,10 +321,10 @@ fn strings_have_several_analyses() {
 #[test]
 fn what_is_too_long_is_left_out() {
     let long = "x".repeat(40_000);
-    let keyword = of_field("k", doc! { "type": "string", "analyzer": "lucene.keyword" });
+    let keyword = field_definition("k", doc! { "type": "string", "analyzer": "lucene.keyword" });
     check(keyword, doc! { "k": long.as_str() }, &[]);
     check(
-        of_field("k", doc! { "type": "token" }),
+        field_definition("k", doc! { "type": "token" }),
         doc! { "k": long },
         &[],
     );
@@ -415,41 +415,41 @@ fn definitions_are_refused_by_name() {
 #[test]
 fn fields_are_refused_by_name() {
     check_refused(
-        of_field("a", 1),
+        field_definition("a", 1),
         9,
         "\"mappings.fields.a\" must be a document",
     );
     check_refused(
-        of_field("a", doc! {}),
+        field_definition("a", doc! {}),
         9,
         "\"mappings.fields.a.type\" is required",
     );
-    check_refused(of_field("a", array![]), 9, "cannot be empty");
+    check_refused(field_definition("a", array![]), 9, "cannot be empty");
     check_refused(
-        of_field("a", doc! { "type": "text" }),
+        field_definition("a", doc! { "type": "text" }),
         2,
         "unknown type \"text\"",
     );
     for kind in ["embeddedDocuments", "knnVector", "vector"] {
-        check_refused(of_field("a", doc! { "type": kind }), 238, kind);
+        check_refused(field_definition("a", doc! { "type": kind }), 238, kind);
     }
     check_refused(
-        of_field("a", doc! { "type": "date", "x": 1 }),
+        field_definition("a", doc! { "type": "date", "x": 1 }),
         9,
         "\"mappings.fields.a.x\"",
     );
     check_refused(
-        of_field("a", doc! { "type": "geo", "indexShapes": 1 }),
+        field_definition("a", doc! { "type": "geo", "indexShapes": 1 }),
         9,
         "\"mappings.fields.a.indexShapes\" must be a boolean",
     );
     check_refused(
-        of_field("a", doc! { "type": "token", "normalizer": "x" }),
+        field_definition("a", doc! { "type": "token", "normalizer": "x" }),
         2,
         "none, lowercase",
     );
     check_refused(
-        of_field(
+        field_definition(
             "a",
             array![doc! { "type": "date" }, doc! { "type": "date" }],
         ),
@@ -458,7 +458,7 @@ fn fields_are_refused_by_name() {
     );
     let inner = doc! { "type": "document", "fields": { "b": { "type": "vector" } } };
     check_refused(
-        of_field("a", inner),
+        field_definition("a", inner),
         238,
         "\"mappings.fields.a.fields.b\"",
     );
@@ -471,7 +471,7 @@ fn options_of_autocomplete_are_refused_by_name() {
         for (name, value) in options.as_document() {
             field.push(name, value.to_value());
         }
-        of_field("a", field)
+        field_definition("a", field)
     };
     check_refused(
         autocomplete(doc! { "minGrams": 16 }),
@@ -503,14 +503,14 @@ fn deep_definitions_are_refused() {
     for _ in 0..150 {
         field = doc! { "type": "document", "fields": { "a": field } };
     }
-    let (code, message) = code_of(of_field("a", field));
+    let (code, message) = code_of(field_definition("a", field));
     assert_eq!(code, 9);
     assert!(message.contains("nested"), "{message}");
 }
 
 #[test]
 fn specifications_are_read_as_written() {
-    let definition = Definition::of_search(search(dynamic()));
+    let definition = Definition::from_search(search(dynamic()));
     assert_eq!(definition.name, format!("{NAME_PREFIX}default.0"));
     let again = Definition::parse(definition.specification.as_document()).unwrap();
     assert_eq!(again.specification, definition.specification);
@@ -526,9 +526,9 @@ fn specifications_are_read_as_written() {
 
 #[test]
 fn only_mapped_fields_are_read() {
-    let dynamic = Definition::of_search(search(dynamic()));
+    let dynamic = Definition::from_search(search(dynamic()));
     assert!(dynamic.reads("a") && !dynamic.reads("$a"));
-    let one = Definition::of_search(search(of_field("a", doc! { "type": "date" })));
+    let one = Definition::from_search(search(field_definition("a", doc! { "type": "date" })));
     assert!(one.reads("a") && !one.reads("b"));
 }
 

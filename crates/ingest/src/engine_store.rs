@@ -84,7 +84,7 @@ impl EngineStore {
             None => (ObjectIdSource::new(now.unsigned_abs()).next_now(), 0),
         };
         let search = SearchDefinition::parse(INDEX_NAME, id, version, now, definition)?;
-        Ok(Some(Definition::of_search(search)))
+        Ok(Some(Definition::from_search(search)))
     }
 }
 

@@ -516,7 +516,7 @@ impl OpenSearch {
             let describe = &score_details::describe;
             let limits = Limits::default();
             let mut explainer = Explainer::new(query, source, &limits, describe, interrupt)?;
-            let details = score_details::of_hits(hits, &mut explainer, lists, interrupt);
+            let details = score_details::explain_hits(hits, &mut explainer, lists, interrupt);
             details.map_err(CompileError::Source)
         })
     }

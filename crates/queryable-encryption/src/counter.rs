@@ -65,23 +65,23 @@ impl Counter {
     }
 
     /// Returns the counter of an inserted value.
-    pub fn of_insertion(entry: &InsertEntry) -> Counter {
+    pub fn from_insertion(entry: &InsertEntry) -> Counter {
         Counter::new(&entry.esc)
     }
 
     /// Returns the counter of a searched value with a contention factor.
-    pub(crate) fn of_edge(edge: &FindEdge, factor: u64) -> Counter {
+    pub(crate) fn from_edge(edge: &FindEdge, factor: u64) -> Counter {
         Counter::new(&edge.esc.derive(factor))
     }
 
     /// Returns the id of an insertion.
     pub fn insertion_id(&self, count: u64) -> StateId {
-        StateId(self.ids.of_number(count))
+        StateId(self.ids.compute_number(count))
     }
 
     /// Returns the id of an anchor; the id of the null anchor if the number is 0.
     pub fn anchor_id(&self, number: u64) -> StateId {
-        StateId(self.ids.of_pair(0, number))
+        StateId(self.ids.compute_pair(0, number))
     }
 
     /// Returns the document of an insertion.

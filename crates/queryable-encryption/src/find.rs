@@ -42,7 +42,7 @@ impl Tags {
     ) -> Result<(), E> {
         for edge in payload.edges.iter().flatten() {
             for factor in 0..=payload.contention_max {
-                let state = Counter::of_edge(edge, factor).find(lookup)?;
+                let state = Counter::from_edge(edge, factor).find(lookup)?;
                 self.reserve(state.count)?;
                 let edc = edge.edc.derive(factor);
                 self.tags.extend(tags_of(&edc, 1..=state.count));

@@ -83,7 +83,7 @@ pub(crate) fn tags_of(
     counts: std::ops::RangeInclusive<u64>,
 ) -> impl Iterator<Item = Tag> + use<> {
     let function = edc.derive(1).function();
-    counts.map(move |count| Tag(function.of_number(count)))
+    counts.map(move |count| Tag(function.compute_number(count)))
 }
 
 /// Returns the tags of a stored value, none if it is not indexed. Fails if the value is malformed.

@@ -46,7 +46,7 @@ impl Token {
 
     /// Returns the token of a number under this one.
     pub fn derive(&self, number: u64) -> Token {
-        Token(self.function().of_number(number))
+        Token(self.function().compute_number(number))
     }
 
     /// Returns the HMAC under this token, for many messages.
@@ -61,19 +61,19 @@ impl Token {
 pub struct TokenFunction(Hmac<Sha256>);
 
 impl TokenFunction {
-    pub fn of_number(&self, number: u64) -> [u8; TOKEN_BYTES] {
-        self.of_bytes(&number.to_le_bytes())
+    pub fn compute_number(&self, number: u64) -> [u8; TOKEN_BYTES] {
+        self.compute_bytes(&number.to_le_bytes())
     }
 
-    pub fn of_pair(&self, first: u64, second: u64) -> [u8; TOKEN_BYTES] {
+    pub fn compute_pair(&self, first: u64, second: u64) -> [u8; TOKEN_BYTES] {
         let mut message = [0; 16];
         let (head, tail) = message.split_at_mut(8);
         head.copy_from_slice(&first.to_le_bytes());
         tail.copy_from_slice(&second.to_le_bytes());
-        self.of_bytes(&message)
+        self.compute_bytes(&message)
     }
 
-    pub fn of_bytes(&self, message: &[u8]) -> [u8; TOKEN_BYTES] {
+    pub fn compute_bytes(&self, message: &[u8]) -> [u8; TOKEN_BYTES] {
         let mut mac = self.0.clone();
         mac.update(message);
         mac.finalize().into_bytes().into()
@@ -102,12 +102,12 @@ pub(crate) mod tests {
         let root = token("6eda88c8496ec990f5d5518dd2ad6f3d9c33b6055904b120f12de82911fbd933");
         let value = hex("c07c0df51257948e1a0fc70dd4568e3af99b23b3434c9858237ca7db62db9766");
         let factor = 1_234_567_890;
-        let of_value = |token: Token| Token::new(token.function().of_bytes(&value));
+        let of_value = |token: Token| Token::new(token.function().compute_bytes(&value));
         let collections = root.derive(1);
         let (edc, esc) = (collections.derive(1), collections.derive(2));
         let server = of_value(root.derive(2));
         let (edc_vu, esc_vu) = (of_value(edc).derive(factor), of_value(esc).derive(factor));
-        let padding = Token::new(esc.function().of_bytes(&[0; 17]));
+        let padding = Token::new(esc.function().compute_bytes(&[0; 17]));
         for (found, expected) in [
             (
                 collections,

@@ -29,7 +29,7 @@ pub fn run_search_index_renewal(state: &State) {
             }
             let outdated = collection.outdated_search_indexes();
             let renewed = outdated.iter().map(|search| search.renewed());
-            let definitions: Vec<Definition> = renewed.map(Definition::of_search).collect();
+            let definitions: Vec<Definition> = renewed.map(Definition::from_search).collect();
             if !definitions.is_empty() {
                 renew(state, &collection, definitions);
             }

@@ -84,7 +84,7 @@ pub fn build(
     indexes: Vec<SearchDefinition>,
 ) -> Result<(), CommandError> {
     let services = &context.state.services;
-    let definitions = indexes.into_iter().map(Definition::of_search).collect();
+    let definitions = indexes.into_iter().map(Definition::from_search).collect();
     let build = Build {
         engine: services.engine.clone(),
         collection: collection.clone(),

@@ -125,7 +125,7 @@ fn search_index(name: &str) -> DocumentBuf {
     let source = doc! { "mappings": { "dynamic": true } };
     let id = ObjectId([7; 12]);
     let search = SearchDefinition::parse(name, id, 0, 0, source.as_document());
-    Definition::of_search(search.expect("a definition")).specification
+    Definition::from_search(search.expect("a definition")).specification
 }
 
 pub(crate) fn specification(name: &str, kind: u64) -> DocumentBuf {

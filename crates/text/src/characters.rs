@@ -35,7 +35,7 @@ pub enum WordCase {
 
 impl WordCase {
     /// Returns the case of a word.
-    pub(crate) fn of_word(word: &str) -> WordCase {
+    pub(crate) fn from_word(word: &str) -> WordCase {
         let is_lower = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
         WordCase::from_is_lower_ascii(word.bytes().all(is_lower))
     }

@@ -85,7 +85,7 @@ impl Credentials {
     /// Returns the credentials of a user that does not exist. They are always the same for a name,
     /// so a client cannot tell them from those of a user. No password matches them. `secret` is a
     /// secret of the server.
-    pub fn of_nobody(
+    pub fn new_fake(
         mechanism: Mechanism,
         secret: &[u8],
         name: &str,
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn nobody_has_constant_credentials_of_the_usual_form() {
         let of = |secret: &[u8], name: &str| {
-            Credentials::of_nobody(Mechanism::ScramSha256, secret, name, 15_000)
+            Credentials::new_fake(Mechanism::ScramSha256, secret, name, 15_000)
         };
         assert_eq!(of(b"s", "a.b").to_document(), of(b"s", "a.b").to_document());
         assert_ne!(of(b"s", "a.b").salt, of(b"s", "a.c").salt);

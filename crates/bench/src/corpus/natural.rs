@@ -83,7 +83,7 @@ impl Natural {
     }
 
     /// A corpus of these bodies.
-    pub fn of_bodies(bodies: impl Iterator<Item = String>) -> Self {
+    pub fn from_bodies(bodies: impl Iterator<Item = String>) -> Self {
         let mut found = Self::empty();
         for body in bodies {
             found.text.push_str(&body);

@@ -297,7 +297,7 @@ mod tests {
                 .collect();
             format!("x{own} {medium} {common}")
         };
-        Natural::of_bodies((0..1_000).map(body))
+        Natural::from_bodies((0..1_000).map(body))
     }
 
     #[test]
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn patterns_are_made_of_words() {
         let bodies = ["harvest".to_owned()];
-        let queries = Queries::draw_patterns(&Natural::of_bodies(bodies.into_iter()), 3, 1);
+        let queries = Queries::draw_patterns(&Natural::from_bodies(bodies.into_iter()), 3, 1);
         let expected = "fuzzy1 harqest\nfuzzy2 hrqest\nprefix harv*\nwildcard ha*v*t\n";
         assert_eq!(queries.unwrap().text(), expected);
     }
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn a_corpus_can_be_too_small() {
         let bodies = ["one two".to_owned()];
-        let failed = Queries::draw(&Natural::of_bodies(bodies.into_iter()), 3, 1);
+        let failed = Queries::draw(&Natural::from_bodies(bodies.into_iter()), 3, 1);
         let text = "the corpus is too small for queries of the kind term";
         assert_eq!(
             failed.err().map(|error| error.to_string()).as_deref(),

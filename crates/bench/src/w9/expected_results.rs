@@ -76,17 +76,17 @@ impl ExpectedResults {
         self.documents / SKIPPED_PART
     }
 
-    pub fn of_user(&self, user: u64) -> u64 {
+    pub fn user_count(&self, user: u64) -> u64 {
         self.by_user[user as usize]
     }
 
-    pub fn of_age(&self, age: u64) -> u64 {
+    pub fn age_count(&self, age: u64) -> u64 {
         self.by_age[age as usize]
     }
 
     /// The number of documents with ages from `first` to `end` (exclusive).
-    pub fn of_ages(&self, first: u64, end: u64) -> u64 {
-        (first..end).map(|age| self.of_age(age)).sum()
+    pub fn ages_count(&self, first: u64, end: u64) -> u64 {
+        (first..end).map(|age| self.age_count(age)).sum()
     }
 
     /// The number of users with documents.
@@ -108,9 +108,11 @@ mod tests {
     #[test]
     fn expected_results_are_consistent() {
         let expected = ExpectedResults::gather(&Users { seed: 1 }, 20_000);
-        assert_eq!(expected.of_ages(0, AGES), 20_000);
+        assert_eq!(expected.ages_count(0, AGES), 20_000);
         assert_eq!(
-            (0..USERS).map(|user| expected.of_user(user)).sum::<u64>(),
+            (0..USERS)
+                .map(|user| expected.user_count(user))
+                .sum::<u64>(),
             20_000
         );
         assert!((9_500..10_500).contains(&expected.in_the_middle));

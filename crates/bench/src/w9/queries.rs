@@ -93,7 +93,7 @@ pub const QUERIES: [Query; 17] = [
             {"$project": {"value": {"$multiply": ["$x", "$age"]}}},
             {"$group": {"_id": null, "sum": {"$sum": "$value"}, "n": {"$sum": 1}}}]}"#,
         answer: Answer::Field("cursor.firstBatch.0.n"),
-        expected: |expected, _| expected.of_ages(0, 50),
+        expected: |expected, _| expected.ages_count(0, 50),
     },
     Query {
         name: "scan all to the client, two fields",
@@ -135,7 +135,7 @@ pub const QUERIES: [Query; 17] = [
         before: &[],
         command: r#"{"find": "documents", "filter": {"user": <user>}}"#,
         answer: Answer::Documents,
-        expected: |expected, turn| expected.of_user(turn.user),
+        expected: |expected, turn| expected.user_count(turn.user),
     },
     Query {
         name: "count by index, 100,000",
@@ -144,7 +144,7 @@ pub const QUERIES: [Query; 17] = [
         before: &[],
         command: r#"{"count": "documents", "query": {"age": {"$gte": <age>, "$lt": <age+10>}}}"#,
         answer: Answer::Field("n"),
-        expected: |expected, turn| expected.of_ages(turn.age, turn.age + 10),
+        expected: |expected, turn| expected.ages_count(turn.age, turn.age + 10),
     },
     Query {
         name: "covered range of 10,000",
@@ -154,7 +154,7 @@ pub const QUERIES: [Query; 17] = [
         command: r#"{"find": "documents", "filter": {"age": {"$gte": <age>, "$lte": <age>}},
             "projection": {"_id": 0, "age": 1, "x": 1}}"#,
         answer: Answer::Documents,
-        expected: |expected, turn| expected.of_age(turn.age),
+        expected: |expected, turn| expected.age_count(turn.age),
     },
     Query {
         name: "sort by index, skip 50,000, limit 10",
@@ -185,7 +185,7 @@ pub const QUERIES: [Query; 17] = [
                 "as": "found"}},
             {"$group": {"_id": null, "n": {"$sum": {"$size": "$found"}}}}]}"#,
         answer: Answer::Field("cursor.firstBatch.0.n"),
-        expected: |expected, turn| expected.of_age(turn.age),
+        expected: |expected, turn| expected.age_count(turn.age),
     },
     Query {
         name: "update 10,000 by index, unindexed field",
@@ -195,7 +195,7 @@ pub const QUERIES: [Query; 17] = [
         command: r#"{"update": "documents", "updates": [
             {"q": {"age": <age>}, "u": {"$set": {"seen": true}}, "multi": true}]}"#,
         answer: Answer::Field("nModified"),
-        expected: |expected, turn| expected.of_age(turn.age),
+        expected: |expected, turn| expected.age_count(turn.age),
     },
     Query {
         name: "update 10,000 by index, indexed field",
@@ -205,7 +205,7 @@ pub const QUERIES: [Query; 17] = [
         command: r#"{"update": "documents", "updates": [
             {"q": {"age": <age+1>}, "u": {"$inc": {"x": 1}}, "multi": true}]}"#,
         answer: Answer::Field("nModified"),
-        expected: |expected, turn| expected.of_age(turn.age + 1),
+        expected: |expected, turn| expected.age_count(turn.age + 1),
     },
     Query {
         name: "delete 10,000 by index",
@@ -214,6 +214,6 @@ pub const QUERIES: [Query; 17] = [
         before: &[],
         command: r#"{"delete": "documents", "deletes": [{"q": {"age": <age+2>}, "limit": 0}]}"#,
         answer: Answer::Field("n"),
-        expected: |expected, turn| expected.of_age(turn.age + 2),
+        expected: |expected, turn| expected.age_count(turn.age + 2),
     },
 ];

@@ -171,16 +171,16 @@ impl<'i> InsertKeys<'i> {
     }
 
     /// Returns the numbers of each document's keys.
-    pub fn of_documents(&self, count: usize) -> Result<Vec<Vec<usize>>, Bug> {
+    pub fn numbers_by_document(&self, count: usize) -> Result<Vec<Vec<usize>>, Bug> {
         let mut numbers = vec![Vec::new(); count];
         for (number, key) in self.keys.iter().enumerate() {
-            let of_document = numbers.get_mut(key.document).ok_or_else(|| {
+            let own = numbers.get_mut(key.document).ok_or_else(|| {
                 let document = key.document;
                 Bug::new(format!(
                     "an insert of {count} documents has a key of document {document}"
                 ))
             })?;
-            of_document.push(number);
+            own.push(number);
         }
         Ok(numbers)
     }
@@ -314,7 +314,7 @@ mod tests {
             keys.hashes().unwrap_err();
             keys.key(0).unwrap_err();
             keys.take(1).unwrap_err();
-            keys.of_documents(0).unwrap_err();
+            keys.numbers_by_document(0).unwrap_err();
         });
         // Nothing was claimed, so another claim does not wait.
         assert!(claims.begin().add_range(b"a", b"b"));

@@ -79,11 +79,11 @@ impl Collection {
         check: &UniquenessCheck<'_>,
         plan: &mut InsertPlan,
     ) -> Result<(), Error> {
-        let of_documents = keys.of_documents(plan.accepted.len())?;
+        let numbers_by_document = keys.numbers_by_document(plan.accepted.len())?;
         let mut accepted = Vec::with_capacity(plan.accepted.len());
         for (document, numbers) in std::mem::take(&mut plan.accepted)
             .into_iter()
-            .zip(of_documents)
+            .zip(numbers_by_document)
         {
             match self.take_keys(keys, &numbers, check)? {
                 None => accepted.push(document),

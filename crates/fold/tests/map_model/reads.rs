@@ -196,7 +196,11 @@ pub fn check_presence(map: &Map) {
     keys.dedup();
     let wanted: Vec<HashedKey<'_>> = keys.iter().map(|key| HashedKey::new(key)).collect();
     let view = map.view();
-    let has = |key: &Vec<u8>| view.parts.iter().any(|part| part.of_key(key).is_some());
+    let has = |key: &Vec<u8>| {
+        view.parts
+            .iter()
+            .any(|part| part.buffer_with_key(key).is_some())
+    };
     let mut held: Vec<bool> = keys.iter().map(has).collect();
     for section in view.sections.present() {
         let found = keys_in_section(section, view.snapshot, &wanted).unwrap();

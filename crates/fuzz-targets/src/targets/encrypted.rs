@@ -38,7 +38,7 @@ fn insertion(bytes: &[u8]) {
     };
     assert_eq!(tags(value).expect("a stored value has tags"), stored.tags);
     for entry in &payload.entries {
-        let counter = Counter::of_insertion(entry);
+        let counter = Counter::from_insertion(entry);
         check_counter(&counter);
     }
 }

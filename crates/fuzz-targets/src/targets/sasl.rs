@@ -15,7 +15,7 @@ pub fn run(bytes: &[u8]) {
     assert!(!parsed.user.is_empty() && !parsed.nonce.is_empty());
     for mechanism in Mechanism::ALL {
         let name = &parsed.user;
-        let credentials = Credentials::of_nobody(mechanism, b"secret", name, 1);
+        let credentials = Credentials::new_fake(mechanism, b"secret", name, 1);
         let server = ServerConversation::start(mechanism, parsed.clone(), credentials, b"nonce");
         assert!(server.reply().starts_with(b"r="));
         assert!(server.finish(last).is_err());

@@ -6,7 +6,7 @@ use windrow_mql::Error;
 use crate::definition::Definition;
 use crate::search::{OPTION, SearchDefinition};
 
-/// Parses a specification as [`Definition::of_search`] makes it.
+/// Parses a specification as [`Definition::from_search`] makes it.
 pub(super) fn definition(specification: Document<'_>) -> Result<Definition, Error> {
     let broken = || Error::failed_to_parse("the specification of a search index is incomplete");
     let option = specification.get(OPTION).and_then(ValueRef::as_document);
@@ -28,5 +28,5 @@ pub(super) fn definition(specification: Document<'_>) -> Result<Definition, Erro
         Some(_) => return Err(broken()),
         None => 0,
     };
-    Ok(Definition::of_search(search))
+    Ok(Definition::from_search(search))
 }

@@ -171,7 +171,7 @@ impl StringMapping {
 
 impl FieldMapping {
     /// Returns the types that `dynamic: true` indexes.
-    pub fn of_all_types(string: StringMapping) -> FieldMapping {
+    pub fn with_all_types(string: StringMapping) -> FieldMapping {
         FieldMapping {
             string: Some(string),
             number: Some(NumberMapping::default()),

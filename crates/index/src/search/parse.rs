@@ -211,7 +211,7 @@ impl Parser {
             ValueRef::Bool(true) => {
                 let string =
                     StringMapping::new(self.analyzer.clone(), self.search_analyzer.clone());
-                Ok(Some(Arc::new(FieldMapping::of_all_types(string))))
+                Ok(Some(Arc::new(FieldMapping::with_all_types(string))))
             }
             ValueRef::Document(options) => {
                 let name = options.get("typeSet").and_then(ValueRef::as_str);

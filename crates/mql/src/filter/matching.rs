@@ -72,8 +72,8 @@ pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) 
     match node {
         Node::AlwaysTrue | Node::Text(_) | Node::Near { .. } => Ok(true),
         Node::AlwaysFalse => Ok(false),
-        Node::Expr(condition) => of_document(subject, |document| condition.matches(document)),
-        Node::Schema(schema) => of_document(subject, |document| schema.matches(document)),
+        Node::Expr(condition) => match_document(subject, |document| condition.matches(document)),
+        Node::Schema(schema) => match_document(subject, |document| schema.matches(document)),
         Node::And(children) => all(children, subject, trace),
         Node::Or(children) => match equalities_path(children).filter(|_| trace.is_enabled) {
             Some(path) => on_path(
@@ -134,7 +134,7 @@ pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) 
 }
 
 /// Evaluates a condition that applies to whole documents only.
-fn of_document(
+fn match_document(
     subject: Subject<'_>,
     test: impl FnOnce(Document<'_>) -> MatchResult,
 ) -> MatchResult {

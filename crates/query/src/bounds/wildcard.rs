@@ -85,7 +85,7 @@ fn prefix(
     is_asked.then(|| CandidateIndex {
         index: SourceIndex {
             number,
-            definition: Arc::new(definition.of_prefix()),
+            definition: Arc::new(definition.prefix_definition()),
             multikey: Multikey::new(definition.fields.len()),
         },
         paths: Some(PathNames {

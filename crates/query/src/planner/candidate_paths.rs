@@ -80,7 +80,7 @@ impl PlanningContext<'_> {
     pub fn usable_indexes(&self, candidates: &[CandidateIndex]) -> Result<Vec<usize>, Error> {
         let mut usable_indexes: Vec<usize> =
             candidates.iter().map(|one| one.index.number).collect();
-        for branch in OrBranches::of(self.root)
+        for branch in OrBranches::from_filter(self.root)
             .into_iter()
             .flat_map(|or| or.branches)
         {
@@ -101,7 +101,7 @@ impl PlanningContext<'_> {
     /// Returns the paths for an `$or`: the best path of each branch, and the best one in the
     /// requested order.
     fn or_paths(&self, find: &Find) -> Result<Vec<AccessPath>, Error> {
-        let Some(OrBranches { branches, is_alone }) = OrBranches::of(self.root) else {
+        let Some(OrBranches { branches, is_alone }) = OrBranches::from_filter(self.root) else {
             return Ok(Vec::new());
         };
         let branches: Vec<PlanningContext<'_>> =
@@ -140,7 +140,7 @@ struct OrBranches<'n> {
 
 impl OrBranches<'_> {
     /// Returns the `$or` of a filter, or the first one of its conjunction.
-    fn of(root: &Node) -> Option<OrBranches<'_>> {
+    fn from_filter(root: &Node) -> Option<OrBranches<'_>> {
         match root {
             Node::Or(branches) => Some(OrBranches {
                 branches,

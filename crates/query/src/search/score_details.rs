@@ -26,7 +26,7 @@ pub fn to_document(explanation: &Explanation) -> DocumentBuf {
 }
 
 /// Returns the explanations of the scores of records, in the order of the records.
-pub fn of_hits(
+pub fn explain_hits(
     hits: &[Hit],
     explainer: &mut Explainer<'_, IndexSource<'_>>,
     lists: &TermLists,

@@ -72,15 +72,15 @@ impl Norms {
     }
 
     #[inline]
-    fn of_length(&self, length: u32) -> f32 {
+    fn inverse_norm(&self, length: u32) -> f32 {
         match self.by_length.get(length as usize) {
             Some(norm) => *norm,
-            None => self.of_code(length_code(length)),
+            None => self.inverse_norm_of_code(length_code(length)),
         }
     }
 
     #[inline]
-    fn of_code(&self, code: u8) -> f32 {
+    fn inverse_norm_of_code(&self, code: u8) -> f32 {
         let [.., last] = self.by_code;
         self.by_code.get(usize::from(code)).copied().unwrap_or(last)
     }
@@ -107,7 +107,10 @@ impl Bm25 {
         match impact.frequency {
             0 => 0.0,
             windrow_postings::impact::FREQUENCY_MANY => self.bound_of_all(),
-            frequency => self.score_of(f32::from(frequency), self.norms.of_code(impact.length)),
+            frequency => self.score_of(
+                f32::from(frequency),
+                self.norms.inverse_norm_of_code(impact.length),
+            ),
         }
     }
 }
@@ -115,11 +118,11 @@ impl Bm25 {
 impl Scorer for Bm25 {
     #[inline]
     fn score(&self, frequency: u32, length: u32, _stored: Option<f64>) -> f64 {
-        self.score_of(frequency as f32, self.norms.of_length(length))
+        self.score_of(frequency as f32, self.norms.inverse_norm(length))
     }
 
     fn score_phrase(&self, frequency: f32, length: u32) -> f64 {
-        self.score_of(frequency, self.norms.of_length(length))
+        self.score_of(frequency, self.norms.inverse_norm(length))
     }
 
     #[inline]

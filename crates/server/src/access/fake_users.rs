@@ -46,7 +46,7 @@ impl FakeUsers {
         iterations: u32,
     ) -> Result<Credentials, CommandError> {
         let secret = self.secret(engine, has_users)?;
-        Ok(Credentials::of_nobody(
+        Ok(Credentials::new_fake(
             mechanism,
             secret,
             &name.id(),

@@ -86,7 +86,7 @@ pub fn count_insertions(
     for FoundPayload { path, payload } in found {
         let mut counts = Vec::new();
         for entry in &payload.entries {
-            let counter = Counter::of_insertion(entry);
+            let counter = Counter::from_insertion(entry);
             let state = counter.find(&mut |id| reader.look_up(id));
             let count = state.map_err(|error| error.0)?.count.saturating_add(1);
             // Two entries of one command that share a counter would wait for each other for ever.

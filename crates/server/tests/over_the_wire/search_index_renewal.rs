@@ -28,7 +28,7 @@ fn create(collection: &Arc<Collection>, name: &str, analysis: i32) {
         analysis,
         ..definition(name)
     };
-    let definitions = vec![Definition::of_search(search)];
+    let definitions = vec![Definition::from_search(search)];
     collection.create_indexes(definitions, &CONTROL).unwrap();
 }
 

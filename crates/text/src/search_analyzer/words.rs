@@ -53,7 +53,7 @@ pub(super) fn bounded(
             let word = start + word.start..start + word.end;
             let word = word.start..end_of(&word);
             pieces(text, word, &mut position, &mut |token| {
-                let case = WordCase::of_word(token.term);
+                let case = WordCase::from_word(token.term);
                 visit(token, case);
             });
         });
@@ -317,7 +317,7 @@ mod tests {
                 let text = std::str::from_utf8(&text).unwrap();
                 let (mut found, mut expected) = (Vec::new(), Vec::new());
                 ascii_words(text.as_bytes(), |word, case| {
-                    assert_eq!(case, WordCase::of_word(&text[word.clone()]), "{text:?}");
+                    assert_eq!(case, WordCase::from_word(&text[word.clone()]), "{text:?}");
                     found.push(word);
                 });
                 unicode_words(text, |word| expected.push(word));
@@ -335,7 +335,7 @@ mod tests {
                 WordBoundaries::UnicodeWithSigns,
                 &mut |token, case| {
                     assert_eq!(text.get(token.range), Some(token.term));
-                    assert_eq!(case, WordCase::of_word(token.term));
+                    assert_eq!(case, WordCase::from_word(token.term));
                     found.push(token.term.to_owned());
                 },
             );
@@ -393,7 +393,7 @@ mod tests {
             let (mut found, mut expected) = (Vec::new(), Vec::new());
             standard(&text, &mut |token, case| {
                 let term = token.term;
-                assert_eq!(case, WordCase::of_word(term), "{term:?}");
+                assert_eq!(case, WordCase::from_word(term), "{term:?}");
                 found.push(token.range);
             });
             unicode_words(&text, |word| expected.push(word));

@@ -59,7 +59,7 @@ impl Stemmer {
         if is_fast {
             english::stem(word, &mut self.buffer);
         } else {
-            let WordParts { head, tail } = WordParts::of_word(word);
+            let WordParts { head, tail } = WordParts::new(word);
             self.buffer.clear();
             self.buffer.push_str(head);
             if self.grammar == Grammar::Hungarian {
@@ -101,7 +101,7 @@ struct WordParts<'w> {
 }
 
 impl WordParts<'_> {
-    fn of_word(word: &str) -> WordParts<'_> {
+    fn new(word: &str) -> WordParts<'_> {
         let start = word.ceil_char_boundary(word.len().saturating_sub(STEMMED_BYTES_MAX));
         let (head, tail) = word.split_at(start);
         WordParts { head, tail }
@@ -152,7 +152,7 @@ mod tests {
         ] {
             let mut stemmer = Stemmer::new(grammar);
             for word in words {
-                let case = WordCase::of_word(word);
+                let case = WordCase::from_word(word);
                 let first = stemmer.stem(word, case).to_string();
                 for _ in 0..1000 {
                     assert_eq!(stemmer.stem(word, case), first, "of {word:?}");

@@ -70,7 +70,7 @@ impl ExplainedBm25 {
     }
 
     fn frequency_part(&self, frequency: f32, length: u32) -> Explanation {
-        let inverse_norm = self.scorer.norms.of_length(length);
+        let inverse_norm = self.scorer.norms.inverse_norm(length);
         let length_known = length_of_code(length_code(length).max(1));
         let shown_frequency = match self.records.len() {
             1 => "freq, occurrences of term within document".to_owned(),

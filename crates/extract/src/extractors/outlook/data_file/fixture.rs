@@ -161,7 +161,7 @@ impl<'d> FileWriter<'d> {
     fn new(version: Version, damage: &'d mut dyn FnMut(&mut Vec<u8>)) -> Self {
         FileWriter {
             version,
-            layout: Layout::of_version(version.number).unwrap(),
+            layout: Layout::from_version(version.number).unwrap(),
             bytes: vec![0; 0x4600],
             blocks: Vec::new(),
             nodes: Vec::new(),

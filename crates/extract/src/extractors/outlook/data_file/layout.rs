@@ -101,7 +101,7 @@ const UNICODE_4K: Layout = Layout {
 
 impl Layout {
     /// Returns the layout of a version.
-    pub(super) fn of_version(version: u16) -> Option<&'static Layout> {
+    pub(super) fn from_version(version: u16) -> Option<&'static Layout> {
         match version {
             14 | 15 => Some(&ANSI),
             20..=23 => Some(&UNICODE),
@@ -156,7 +156,7 @@ impl Header {
     pub(super) fn parse(bytes: &[u8]) -> Result<Header, ExtractError> {
         let cut_off = || ExtractError::malformed(FORMAT, "its header is cut off");
         let version = u16_at(bytes, VERSION_OFFSET).ok_or_else(cut_off)?;
-        let layout = Layout::of_version(version).ok_or_else(|| {
+        let layout = Layout::from_version(version).ok_or_else(|| {
             ExtractError::malformed(FORMAT, format!("version {version} is not known"))
         })?;
         Ok(Header {
