@@ -142,8 +142,8 @@ impl EngineApplier {
         let changed = Catalog::read_change(payload);
         let changed = changed.ok_or_else(|| undecodable(position))?;
         let mut affected = ChangeScope::default();
-        for (key, _) in &changed {
-            affected.add(key);
+        for row in &changed {
+            affected.add(&row.key);
         }
         for map in &affected.maps {
             let has_map = |it: &Arc<Collection>| {

@@ -22,17 +22,28 @@ pub(crate) struct NameHistory(Mutex<History>);
 
 #[derive(Default)]
 struct History {
-    all: BTreeMap<Name, FormerName>,
+    all: BTreeMap<NameStart, FormerName>,
     /// The names in the order in which they ended.
-    ends: BTreeSet<(Position, Name)>,
+    ends: BTreeSet<NameStop>,
     /// Names that ended before this position may be missing.
     forgotten_before: Position,
     /// The names that were removed since the last call of [`NameHistory::forget`].
     removed: Vec<FormerName>,
 }
 
-/// A name, and the position since which a collection had it.
-type Name = (Namespace, Position);
+/// The time from which a collection had a name. Ordered by name, then by position.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct NameStart {
+    namespace: Namespace,
+    from: Position,
+}
+
+/// The end of a name. Ordered by position.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct NameStop {
+    until: Position,
+    name: NameStart,
+}
 
 /// Why a collection lost a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +67,10 @@ impl NameHistory {
     /// Adds the name that a collection had before `until`.
     pub fn add(&self, collection: &Arc<Collection>, until: Position, end: NameEnd) {
         let bytes = COLLECTION_BYTES + collection.tail_bytes();
-        let name = (collection.namespace(), collection.named_from());
+        let name = NameStart {
+            namespace: collection.namespace(),
+            from: collection.named_from(),
+        };
         let former = FormerName {
             until,
             collection: Some(collection.clone()),
@@ -66,7 +80,10 @@ impl NameHistory {
             },
         };
         let mut history = self.0.lock();
-        history.ends.insert((until, name.clone()));
+        history.ends.insert(NameStop {
+            until,
+            name: name.clone(),
+        });
         history.all.insert(name, former);
         debug_assert!(history.ends.len() >= history.all.len());
         if history.all.len() > NAMES_MAX {
@@ -87,9 +104,12 @@ impl NameHistory {
         if position < history.forgotten_before {
             return Err(not_kept());
         }
-        let name = (namespace.clone(), position);
-        let found = history.all.range(..=name).next_back();
-        match found.filter(|((name, _), it)| name == namespace && position < it.until) {
+        let latest = NameStart {
+            namespace: namespace.clone(),
+            from: position,
+        };
+        let found = history.all.range(..=latest).next_back();
+        match found.filter(|(name, it)| name.namespace == *namespace && position < it.until) {
             None => Ok(None),
             Some((_, former)) => former.collection.clone().map(Some).ok_or_else(not_kept),
         }
@@ -104,11 +124,7 @@ impl NameHistory {
     /// dropped collections, the oldest first, until all of them take at most `bytes_max`.
     pub fn forget(&self, oldest: Position, bytes_max: u64) {
         let mut history = self.0.lock();
-        while history
-            .ends
-            .first()
-            .is_some_and(|(until, _)| *until <= oldest)
-        {
+        while history.ends.first().is_some_and(|end| end.until <= oldest) {
             history.forget_first();
         }
         history.release_over(bytes_max);
@@ -122,7 +138,7 @@ impl NameHistory {
 impl History {
     /// Removes the name that ended first, and returns its end.
     fn forget_first(&mut self) -> Option<Position> {
-        let (until, name) = self.ends.pop_first()?;
+        let NameStop { until, name } = self.ends.pop_first()?;
         self.removed.extend(self.all.remove(&name));
         Some(until)
     }
@@ -131,7 +147,7 @@ impl History {
     fn release_over(&mut self, bytes_max: u64) {
         let mut bytes: u64 = self.all.values().map(|it| it.bytes).sum();
         let mut released = BTreeSet::new();
-        for (_, name) in &self.ends {
+        for NameStop { name, .. } in &self.ends {
             if bytes <= bytes_max {
                 break;
             }

@@ -372,16 +372,27 @@ mod tests {
             .with_tombstone_ranges(ranges)
     }
 
-    type At = Option<(u8, u64)>;
+    /// The entries after a seek, as their keys and ids.
+    #[derive(Debug, PartialEq)]
+    struct SeekResult {
+        in_merge: Option<(u8, u64)>,
+        /// The first entry that the cursor returns.
+        returned: Option<(u8, u64)>,
+    }
 
-    /// Returns the entry that the merge is at after a seek, and the one that the cursor shows
-    /// first.
-    fn seek_result(mut cursor: Cursor, key: u8, id: u64) -> (At, At) {
+    fn seek(mut cursor: Cursor, key: u8, id: u64) -> SeekResult {
         cursor.seek(&[key], RecordId(id)).unwrap();
         let current = cursor.merge.current();
-        let stands = current.and_then(|entry| Some((*entry.key.first()?, entry.id.0)));
-        let shows = cursor.next().unwrap();
-        (stands, shows.then(|| (cursor.key()[0], cursor.id().0)))
+        let in_merge = current.and_then(|entry| Some((*entry.key.first()?, entry.id.0)));
+        let has_entry = cursor.next().unwrap();
+        SeekResult {
+            in_merge,
+            returned: has_entry.then(|| (cursor.key()[0], cursor.id().0)),
+        }
+    }
+
+    fn result(in_merge: Option<(u8, u64)>, returned: Option<(u8, u64)>) -> SeekResult {
+        SeekResult { in_merge, returned }
     }
 
     #[test]
@@ -389,18 +400,18 @@ mod tests {
         let ranges = Arc::default();
         let forward = |snapshot| cursor(Direction::Forward, snapshot, &ranges);
         assert_eq!(
-            seek_result(forward(20), 1, 5),
-            (Some((1, 5)), Some((2, 100)))
+            seek(forward(20), 1, 5),
+            result(Some((1, 5)), Some((2, 100)))
         );
-        assert_eq!(seek_result(forward(20), 1, 5).0, Some((2, 100)));
-        assert_eq!(seek_result(forward(90), 2, 7).0, Some((2, 100)));
+        assert_eq!(seek(forward(20), 1, 5).in_merge, Some((2, 100)));
+        assert_eq!(seek(forward(90), 2, 7).in_merge, Some((2, 100)));
         // Before the range, and at a snapshot at which it was not deleted yet.
-        assert_eq!(seek_result(forward(20), 1, 4).0, Some((1, 4)));
-        assert_eq!(seek_result(forward(19), 1, 5).1, Some((1, 5)));
+        assert_eq!(seek(forward(20), 1, 4).in_merge, Some((1, 4)));
+        assert_eq!(seek(forward(19), 1, 5).returned, Some((1, 5)));
         let backward = || cursor(Direction::Backward, 20, &ranges);
-        assert_eq!(seek_result(backward(), 2, 99), (Some((2, 99)), None));
-        assert_eq!(seek_result(backward(), 2, 99), (None, None));
-        assert_eq!(seek_result(backward(), 1, 99), (None, None));
+        assert_eq!(seek(backward(), 2, 99), result(Some((2, 99)), None));
+        assert_eq!(seek(backward(), 2, 99), result(None, None));
+        assert_eq!(seek(backward(), 1, 99), result(None, None));
     }
 
     /// The cursor answered record 0, which does not exist.
@@ -433,8 +444,8 @@ mod tests {
         let of_key = || cursor(Direction::Forward, 20, &ranges).for_key(&[1]);
         assert!(!of_key().next().unwrap());
         let before = cursor(Direction::Forward, 10, &ranges).for_key(&[1]);
-        assert_eq!(seek_result(before, 1, 0), (Some((1, 0)), Some((1, 0))));
-        assert_eq!(seek_result(of_key(), 1, 0), (None, None));
+        assert_eq!(seek(before, 1, 0), result(Some((1, 0)), Some((1, 0))));
+        assert_eq!(seek(of_key(), 1, 0), result(None, None));
         // No entry of the key is visible. The cursor does not read other keys.
         let mut early = cursor(Direction::Forward, 5, &ranges);
         early.seek_key(&[1]).unwrap();
@@ -442,6 +453,6 @@ mod tests {
         assert_eq!(early.merge.current().map(|entry| entry.key), Some(&[2][..]));
         // It records nothing about other keys.
         let other = cursor(Direction::Forward, 20, &ranges);
-        assert_eq!(seek_result(other, 2, 0), (Some((2, 0)), Some((2, 100))));
+        assert_eq!(seek(other, 2, 0), result(Some((2, 0)), Some((2, 100))));
     }
 }

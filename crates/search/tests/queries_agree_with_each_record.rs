@@ -13,9 +13,9 @@ use windrow_search::automaton::{Automaton, Dfa};
 use windrow_search::memory::MemoryIndex;
 use windrow_search::{
     BestOptions, Bm25, Bm25Similarity, BooleanQuery, CompileError, Compiled, Explainer,
-    FieldStatistics, FuzzyQuery, IdSet, Limits, Nearness, PhraseQuery, Query, ScoreFunction,
-    Scorer, Scores, TextSimilarity, TieOrder, ValueNumber, all, best, best_and_count, compile,
-    count,
+    FieldStatistics, FuzzyQuery, IdSet, Limits, Nearness, PhraseQuery, Query, RecordValue,
+    ScoreFunction, Scorer, Scores, TextSimilarity, TieOrder, ValueNumber, all, best,
+    best_and_count, compile, count,
 };
 
 const FIELDS: [&str; 2] = ["body", "title"];
@@ -86,7 +86,13 @@ impl Model {
             model.values.insert(id, values);
         }
         let values = model.values.iter();
-        let values = values.flat_map(|(id, values)| values.iter().map(|value| (*id, *value)));
+        let values = values.flat_map(|(id, values)| {
+            let value = |value: &f64| RecordValue {
+                id: *id,
+                value: *value,
+            };
+            values.iter().map(value)
+        });
         model.index.add_values(&values.collect::<Vec<_>>());
         model
     }

@@ -181,9 +181,9 @@ impl LoadedRows {
             let place = format!("record {position} of the log");
             StorageError::damaged(place, "it is not a change of the catalog")
         })?;
-        changes
-            .into_iter()
-            .for_each(|(key, value)| change::apply(&mut self.rows, key, value));
+        for ChangedRow { key, value } in changes {
+            change::apply(&mut self.rows, key, value);
+        }
         self.changed_bytes += payload.len() as u64;
         Ok(())
     }
@@ -277,7 +277,7 @@ impl Catalog {
         let rows = self.rows.clone();
         let position = self.log.append_copy(record, move |position| {
             let mut rows = rows.write();
-            for (key, value) in changes {
+            for ChangedRow { key, value } in changes {
                 change::apply(&mut rows, key, value);
             }
             drop(rows);
@@ -336,15 +336,16 @@ impl Catalog {
         Ok(())
     }
 
-    /// Returns the rows that a catalog record of the log changed. A row without a value was
-    /// deleted. Returns `None` if `payload` is not that of a catalog record.
+    /// Returns the rows that a catalog record of the log changed. Returns `None` if `payload` is not
+    /// that of a catalog record.
     ///
     /// ```
     /// use windrow_storage::Catalog;
     ///
     /// let payload = b"\x03\0\x05\0keyvalue";
     /// let rows = Catalog::read_change(payload).unwrap();
-    /// assert_eq!(rows, [(b"key".to_vec(), Some(b"value".to_vec()))]);
+    /// assert_eq!(rows[0].key, b"key");
+    /// assert_eq!(rows[0].value.as_deref(), Some(&b"value"[..]));
     /// ```
     pub fn read_change(payload: &[u8]) -> Option<Vec<ChangedRow>> {
         change::decode(payload)

@@ -180,8 +180,8 @@ impl DdlEvent {
     /// Fails if the record cannot be read.
     pub fn read(payload: &[u8]) -> Result<Option<DdlEvent>, Unreadable> {
         let changed = Catalog::read_change(payload).ok_or(Unreadable)?;
-        let row = changed.into_iter().find(|(key, _)| key == rows::DDL_EVENT);
-        let value = row.and_then(|(_, value)| value);
+        let row = changed.into_iter().find(|row| row.key == rows::DDL_EVENT);
+        let value = row.and_then(|row| row.value);
         value
             .map(|value| DdlEvent::from_row(&value).ok_or(Unreadable))
             .transpose()

@@ -223,7 +223,7 @@ impl<'s> IndexSource<'s> {
                 continue;
             };
             read_ids(&mut lists, &mut pace, self.interrupt, &mut |ids| {
-                found.extend(ids.iter().map(|id| (*id, value)));
+                found.extend(ids.iter().map(|id| RecordValue { id: *id, value }));
             })?;
         }
         Ok(())
@@ -311,7 +311,9 @@ impl<'s> windrow_search::Source for IndexSource<'s> {
             Some(RecordValues::Distances { paths, origin }) => self.distances(paths, *origin)?,
         };
         values.sort_unstable_by(|one: &RecordValue, other| {
-            one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+            one.id
+                .cmp(&other.id)
+                .then(one.value.total_cmp(&other.value))
         });
         Ok(values.into())
     }

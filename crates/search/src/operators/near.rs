@@ -41,7 +41,7 @@ impl Near {
     /// Creates the list. All scores are multiplied by `factor`.
     pub fn new(values: Arc<[RecordValue]>, nearness: Nearness, factor: f64) -> Near {
         let (mut count, mut greatest) = (0, 0.0_f64);
-        for record in values.chunk_by(|one, other| one.0 == other.0) {
+        for record in values.chunk_by(|one, other| one.id == other.id) {
             count += 1;
             greatest = greatest.max(greatest_score(record, nearness));
         }
@@ -57,7 +57,7 @@ impl Near {
 
     /// Returns the values of the current record.
     fn record(&self) -> &[RecordValue] {
-        let mut records = self.rest().chunk_by(|one, other| one.0 == other.0);
+        let mut records = self.rest().chunk_by(|one, other| one.id == other.id);
         records.next().unwrap_or_default()
     }
 
@@ -67,14 +67,14 @@ impl Near {
 }
 
 fn greatest_score(values: &[RecordValue], nearness: Nearness) -> f64 {
-    let scores = values.iter().map(|value| nearness.score(value.1));
+    let scores = values.iter().map(|it| nearness.score(it.value));
     scores.fold(0.0, f64::max)
 }
 
 impl Matches for Near {
     #[inline]
     fn id(&self) -> u64 {
-        self.rest().first().map_or(END, |value| value.0)
+        self.rest().first().map_or(END, |it| it.id)
     }
 
     #[inline]
@@ -84,7 +84,7 @@ impl Matches for Near {
     }
 
     fn seek(&mut self, id: u64) -> u64 {
-        self.at += self.rest().partition_point(|value| value.0 < id);
+        self.at += self.rest().partition_point(|it| it.id < id);
         self.id()
     }
 
@@ -119,7 +119,8 @@ mod tests {
 
     #[test]
     fn the_nearest_value_of_a_record_counts() {
-        let values: Arc<[RecordValue]> = Arc::new([(3, 5.0), (8, -90.0), (8, 11.0), (9, 40.0)]);
+        let values = [(3, 5.0), (8, -90.0), (8, 11.0), (9, 40.0)];
+        let values: Arc<[RecordValue]> = values.map(|(id, value)| RecordValue { id, value }).into();
         let nearness = Nearness {
             origin: 10.0,
             pivot: 5.0,

@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
-/// The id of a record and a value that the record has. Lists of these are sorted by id, then by
-/// value.
-pub type RecordValue = (u64, f64);
+/// A value that a record has. Lists of these are sorted by id, then by value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RecordValue {
+    /// The id of the record.
+    pub id: u64,
+    /// The value.
+    pub value: f64,
+}
 
 /// A function of the score that a query gives to a record, and of values `V` of the record.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,7 +83,7 @@ pub struct RecordValues {
 impl RecordValues {
     /// Creates the values. Records without one have the value `undefined`.
     pub fn new(values: Arc<[RecordValue]>, undefined: f64) -> RecordValues {
-        let all = values.iter().map(|value| value.1);
+        let all = values.iter().map(|it| it.value);
         RecordValues {
             range: all.fold(Interval::single(undefined), Interval::including),
             values,
@@ -88,9 +93,9 @@ impl RecordValues {
 
     /// Returns the value of a record.
     fn value(&self, id: u64) -> f64 {
-        let first = self.values.partition_point(|value| value.0 < id);
-        let found = self.values.get(first).filter(|value| value.0 == id);
-        found.map_or(self.undefined, |value| value.1)
+        let first = self.values.partition_point(|it| it.id < id);
+        let found = self.values.get(first).filter(|it| it.id == id);
+        found.map_or(self.undefined, |it| it.value)
     }
 }
 
@@ -252,7 +257,8 @@ mod tests {
     use super::*;
 
     fn bound(function: &ScoreFunction<ValueNumber>) -> BoundFunction {
-        let values: Arc<[RecordValue]> = Arc::new([(1, 10.0), (1, 11.0), (2, -4.0), (5, 1_000.0)]);
+        let values = [(1, 10.0), (1, 11.0), (2, -4.0), (5, 1_000.0)];
+        let values: Arc<[RecordValue]> = values.map(|(id, value)| RecordValue { id, value }).into();
         let mut open = |value: &ValueNumber| {
             assert_eq!(value.number, 0);
             Ok::<_, Infallible>(RecordValues::new(values.clone(), value.undefined))

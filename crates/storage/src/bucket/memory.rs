@@ -39,23 +39,27 @@ struct Content {
     late: VecDeque<LateCall>,
 }
 
-/// A call that has its effect later, and the number of calls before that.
-type LateCall = (u32, Box<dyn FnOnce(&mut Objects) + Send>);
+/// A call that has its effect later.
+struct LateCall {
+    /// The number of calls before the effect.
+    calls_before: u32,
+    effect: Box<dyn FnOnce(&mut Objects) + Send>,
+}
 
 impl Content {
     /// Applies the late calls that are due after one more call.
     fn advance(&mut self) {
-        self.late
-            .iter_mut()
-            .for_each(|(calls, _)| *calls = calls.saturating_sub(1));
-        while self.late.front().is_some_and(|(calls, _)| *calls == 0) {
+        for late in &mut self.late {
+            late.calls_before = late.calls_before.saturating_sub(1);
+        }
+        while self.late.front().is_some_and(|late| late.calls_before == 0) {
             self.apply_first();
         }
     }
 
     fn apply_first(&mut self) {
-        if let Some((_, effect)) = self.late.pop_front() {
-            effect(&mut self.objects);
+        if let Some(late) = self.late.pop_front() {
+            (late.effect)(&mut self.objects);
         }
     }
 }
@@ -117,7 +121,10 @@ impl MemoryBucket {
             Outcome::RequestLost => Err(lost("the request was lost")),
             Outcome::Late => {
                 let effect = |objects: &mut Objects| drop(effect(objects));
-                content.late.push_back((LATE_CALLS, Box::new(effect)));
+                content.late.push_back(LateCall {
+                    calls_before: LATE_CALLS,
+                    effect: Box::new(effect),
+                });
                 Err(lost("there is no reply"))
             }
         }

@@ -143,8 +143,14 @@ pub(crate) fn put_row(bytes: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
     bytes.extend_from_slice(value.unwrap_or_default());
 }
 
-/// The key and the new value of a changed row. The value is `None` if the row was deleted.
-pub type ChangedRow = (Vec<u8>, Option<Vec<u8>>);
+/// A row that a catalog record of the log changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedRow {
+    /// The key of the row.
+    pub key: Vec<u8>,
+    /// The new value. `None` if the row was deleted.
+    pub value: Option<Vec<u8>>,
+}
 
 /// Reads the rows of a change. Returns `None` if the bytes do not end at the end of a row.
 pub(crate) fn decode(mut bytes: &[u8]) -> Option<Vec<ChangedRow>> {
@@ -160,7 +166,10 @@ pub(crate) fn decode(mut bytes: &[u8]) -> Option<Vec<ChangedRow>> {
                 (Some(value.to_vec()), rest)
             }
         };
-        rows.push((key.to_vec(), value));
+        rows.push(ChangedRow {
+            key: key.to_vec(),
+            value,
+        });
         bytes = rest;
     }
     Some(rows)
@@ -180,7 +189,10 @@ mod tests {
         ];
         let expected: Vec<ChangedRow> = changes
             .iter()
-            .map(|change| (change.key.clone(), change.value.clone()))
+            .map(|change| ChangedRow {
+                key: change.key.clone(),
+                value: change.value.clone(),
+            })
             .collect();
         let bytes = encode(&changes);
         assert_eq!(decode(&bytes), Some(expected));

@@ -163,7 +163,7 @@ pub(crate) fn decode(
     let rows = rows.and_then(change::decode).ok_or("its rows are cut")?;
     let rows: Rows = rows
         .into_iter()
-        .filter_map(|(key, value)| Some((key, value?.into())))
+        .filter_map(|row| Some((row.key, row.value?.into())))
         .collect();
     match u64_at(covered, 16) {
         Some(count) if count == rows.len() as u64 => Ok(rows),
