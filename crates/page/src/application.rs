@@ -20,7 +20,7 @@ use crate::assets::{AssetRequest, serve_asset};
 use crate::basic_login::basic_credentials;
 use crate::body::{BodyEncoding, BodyReader, BodyWriter, PageBody};
 use crate::error::PageError;
-use crate::form::Form;
+use crate::form::FormFields;
 use crate::host::is_own_origin;
 use crate::interrupt::InterruptOnDrop;
 use crate::live::{EventStreams, PollResult, RunPoll};
@@ -132,7 +132,7 @@ impl Application {
                 .headers
                 .get(IF_NONE_MATCH)
                 .and_then(|it| it.to_str().ok());
-            let query = Form::parse(head.uri.query().unwrap_or_default().as_bytes());
+            let query = FormFields::parse(head.uri.query().unwrap_or_default().as_bytes());
             let asset = serve_asset(AssetRequest {
                 name,
                 tag: query.get("v"),
@@ -144,13 +144,13 @@ impl Application {
             }
         }
         let parts = RequestParts {
-            query: Form::parse(head.uri.query().unwrap_or_default().as_bytes()),
+            query: FormFields::parse(head.uri.query().unwrap_or_default().as_bytes()),
             session: self.site.session(&head.headers),
             method: head.method,
             path,
             headers: head.headers,
             parameters: Vec::new(),
-            form: Form::default(),
+            form: FormFields::default(),
             ends,
             site: self.site.clone(),
             interrupt: Arc::default(),
@@ -248,7 +248,7 @@ fn poll_runner(request: Request, ends: ConnectionEnds) -> RunPoll {
             path: request.path().to_owned(),
             parameters: request.parameters().to_vec(),
             query: request.query().clone(),
-            form: Form::default(),
+            form: FormFields::default(),
             headers: request.headers().clone(),
             ends,
             session: request.session().cloned(),
@@ -326,7 +326,7 @@ async fn receive_form(
     }
     let sent = read_body(body, route.body_bytes_max).await?;
     if is_form(&parts.headers) {
-        parts.form = Form::parse(&sent);
+        parts.form = FormFields::parse(&sent);
     }
     check_post(parts, route, host)
 }

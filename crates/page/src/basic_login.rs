@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use zeroize::Zeroizing;
 
-use crate::form::Form;
+use crate::form::FormFields;
 use crate::services::Credentials;
 
 /// The query parameter that names the authentication database, as in connection strings.
@@ -14,7 +14,7 @@ const DATABASE: &str = "authSource";
 const DATABASE_DEFAULT: &str = "admin";
 
 /// Returns the credentials of a request. `None` if it has none, or if they are malformed.
-pub fn basic_credentials(headers: &HeaderMap, query: &Form) -> Option<Credentials> {
+pub fn basic_credentials(headers: &HeaderMap, query: &FormFields) -> Option<Credentials> {
     let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, encoded) = header.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
@@ -37,7 +37,7 @@ mod tests {
     fn check(header: &str, expected: Option<(&str, &str)>) {
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, header.parse().unwrap());
-        let found = basic_credentials(&headers, &Form::default());
+        let found = basic_credentials(&headers, &FormFields::default());
         let found = found
             .as_ref()
             .map(|it| (it.user.as_str(), it.password.as_str()));
@@ -51,7 +51,7 @@ mod tests {
         check("Bearer YWRhOg==", None);
         check("Basic YWRh", None);
         check("Basic ?", None);
-        let query = Form::parse(b"authSource=files");
+        let query = FormFields::parse(b"authSource=files");
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, "Basic YWRhOg==".parse().unwrap());
         assert_eq!(

@@ -2,14 +2,14 @@
 
 /// Names with values, in their order. A name can have several values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Form {
+pub struct FormFields {
     pairs: Vec<(String, String)>,
 }
 
-impl Form {
+impl FormFields {
     /// Parses `name=value&…` with `+` and `%XX`. Invalid UTF-8 is replaced.
-    pub fn parse(bytes: &[u8]) -> Form {
-        Form {
+    pub fn parse(bytes: &[u8]) -> FormFields {
+        FormFields {
             pairs: form_urlencoded::parse(bytes).into_owned().collect(),
         }
     }
@@ -39,7 +39,7 @@ impl Form {
     }
 
     /// Returns a copy in which a name has this value alone. `None` removes the name.
-    pub fn with(&self, name: &str, value: Option<&str>) -> Form {
+    pub fn with(&self, name: &str, value: Option<&str>) -> FormFields {
         let mut changed = self.clone();
         changed.pairs.retain(|(known, _)| known != name);
         if let Some(value) = value {
@@ -49,7 +49,7 @@ impl Form {
     }
 
     /// Returns the form with an additional value of a name.
-    pub fn and(mut self, name: &str, value: &str) -> Form {
+    pub fn and(mut self, name: &str, value: &str) -> FormFields {
         self.pairs.push((name.to_owned(), value.to_owned()));
         self
     }
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn forms_are_parsed_and_written() {
-        let form = Form::parse(b"q=a+b%26%C3%A4&kind=text&kind=mail&n=7&x");
+        let form = FormFields::parse(b"q=a+b%26%C3%A4&kind=text&kind=mail&n=7&x");
         assert_eq!(form.text("q"), "a b&ä");
         assert_eq!(form.all("kind").collect::<Vec<_>>(), ["text", "mail"]);
         assert_eq!((form.number("n"), form.number("q")), (Some(7), None));
@@ -87,7 +87,7 @@ mod tests {
             .with("x", None)
             .with("n", None);
         assert_eq!(changed.address("/"), "/?q=a+b%26%C3%A4&kind=pdf");
-        assert_eq!(Form::default().address("/a"), "/a");
-        assert_eq!(Form::parse(b"q=%ff").text("q"), "\u{fffd}");
+        assert_eq!(FormFields::default().address("/a"), "/a");
+        assert_eq!(FormFields::parse(b"q=%ff").text("q"), "\u{fffd}");
     }
 }

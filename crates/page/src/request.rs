@@ -11,7 +11,7 @@ use crate::connection::Connection;
 use crate::database::Database;
 use crate::error::PageError;
 use crate::folder_services::FolderServices;
-use crate::form::Form;
+use crate::form::FormFields;
 use crate::interrupt::RequestInterrupt;
 use crate::services::ConnectionEnds;
 use crate::session::Session;
@@ -48,9 +48,9 @@ pub struct RequestParts {
     /// The path parameters of the route, decoded.
     pub parameters: Vec<(&'static str, String)>,
     /// The query string.
-    pub query: Form,
+    pub query: FormFields,
     /// The fields of the submitted form. Empty if the body is not a form.
-    pub form: Form,
+    pub form: FormFields,
     /// The headers.
     pub headers: HeaderMap,
     /// The addresses of the connection.
@@ -98,12 +98,12 @@ impl Request {
     }
 
     /// Returns the query string.
-    pub fn query(&self) -> &Form {
+    pub fn query(&self) -> &FormFields {
         &self.parts.query
     }
 
     /// Returns the fields of the submitted form.
-    pub fn form(&self) -> &Form {
+    pub fn form(&self) -> &FormFields {
         &self.parts.form
     }
 

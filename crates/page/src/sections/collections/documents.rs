@@ -7,7 +7,7 @@ use windrow_document::{DocumentBuf, ValueRef, doc};
 use crate::database::Database;
 use crate::document_tree::{table, tree};
 use crate::error::PageError;
-use crate::form::Form;
+use crate::form::FormFields;
 use crate::literals::shell_line;
 use crate::namespace::Namespace;
 use crate::request::Request;
@@ -52,7 +52,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
     Ok(response.with_status(status))
 }
 
-fn find(request: &Request, namespace: &Namespace, form: &Form) -> Result<Markup, PageError> {
+fn find(request: &Request, namespace: &Namespace, form: &FormFields) -> Result<Markup, PageError> {
     let find = Find::parse(form).map_err(PageError::bad_request)?;
     let mut database = request.database()?;
     let page_size = find.page_size as usize;
@@ -109,13 +109,13 @@ fn count(database: &mut Database, namespace: &Namespace, find: &Find) -> Option<
 pub fn document_address(namespace: &Namespace, document: &DocumentBuf) -> Option<String> {
     let id = shell_line(document.get("_id")?);
     let address = namespace.page_address("document");
-    Some(Form::default().and("id", &id).address(&address))
+    Some(FormFields::default().and("id", &id).address(&address))
 }
 
 /// Shows the range of documents and the links to the previous and the next page.
 fn pages(
     namespace: &Namespace,
-    form: &Form,
+    form: &FormFields,
     find: &Find,
     count: usize,
     total: Option<i64>,

@@ -104,7 +104,7 @@ pub fn save(request: &Request) -> Result<Response, PageError> {
     match replace(&mut request.database()?, &namespace, &edited) {
         Ok(id) => {
             let address = namespace.page_address("document");
-            let form = crate::form::Form::default()
+            let form = crate::form::FormFields::default()
                 .and("id", &id)
                 .and("done", "saved");
             Ok(Response::redirect(&form.address(&address)))

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use windrow_document::{DocumentBuf, Value, doc};
 
 use crate::collection_frame::document_field;
-use crate::form::Form;
+use crate::form::FormFields;
 use crate::literals::parse_document;
 use crate::namespace::Namespace;
 use crate::texts::{collections as texts, frame};
@@ -29,7 +29,7 @@ pub struct Find {
 
 impl Find {
     /// Parses the fields of a form. Fails with a message.
-    pub fn parse(form: &Form) -> Result<Find, String> {
+    pub fn parse(form: &FormFields) -> Result<Find, String> {
         let field = |name: &str, title: &str| {
             let parsed = parse_document(form.text(name));
             parsed.map_err(|error| texts::field_error(title, &error.to_string()))
@@ -81,7 +81,7 @@ struct Page {
     number: u32,
 }
 
-fn parse_page(form: &Form) -> Page {
+fn parse_page(form: &FormFields) -> Page {
     let size = form.number("size").filter(|it| PAGE_SIZES.contains(it));
     Page {
         size: size.unwrap_or(20),
@@ -90,7 +90,7 @@ fn parse_page(form: &Form) -> Page {
 }
 
 /// Shows the form.
-pub fn find_form(namespace: &Namespace, form: &Form) -> Markup {
+pub fn find_form(namespace: &Namespace, form: &FormFields) -> Markup {
     let has_more = ["projection", "sort"]
         .iter()
         .any(|name| !form.text(name).is_empty());
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn forms_become_commands() {
-        let form = Form::default()
+        let form = FormFields::default()
             .and("filter", "{a: /x/}")
             .and("sort", "{b: -1}")
             .and("page", "2")
@@ -150,12 +150,12 @@ mod tests {
 
     #[test]
     fn wrong_fields_are_named() {
-        let error = Find::parse(&Form::default().and("sort", "{a: }")).unwrap_err();
+        let error = Find::parse(&FormFields::default().and("sort", "{a: }")).unwrap_err();
         assert!(
             error.starts_with("Sort: ") && error.contains("column 5"),
             "{error}"
         );
-        let large = Form::default()
+        let large = FormFields::default()
             .and("size", "100000")
             .and("page", "4294967295");
         assert_eq!(Find::parse(&large).unwrap().page_size, 20);

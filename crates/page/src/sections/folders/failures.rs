@@ -9,7 +9,7 @@ use super::frame::{FRAME, PATH as OVERVIEW_PATH, RunForm, run_form};
 use crate::data_table::{Column, data_table};
 use crate::database::Database;
 use crate::error::PageError;
-use crate::form::Form;
+use crate::form::FormFields;
 use crate::request::Request;
 use crate::response::Response;
 use crate::shell::page;
@@ -59,7 +59,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
         nav .row .classes aria-label=(texts::BY_REASON) {
             a href=(PATH) aria-current=[class.is_none().then_some("true")] { (texts::ALL) }
             @for ValueCount { value: name, count } in &classes {
-                a href=(Form::default().and("class", name).address(PATH))
+                a href=(FormFields::default().and("class", name).address(PATH))
                     aria-current=[(class == Some(name)).then_some("true")] {
                     (texts::class(name)) " " span .muted { (grouped(*count)) }
                 }
@@ -131,7 +131,7 @@ fn table(rows: &[DocumentBuf]) -> Markup {
     )
 }
 
-fn pages(query: &Form, page: u32, has_more: bool) -> Markup {
+fn pages(query: &FormFields, page: u32, has_more: bool) -> Markup {
     let at = |page: u32| query.with("page", Some(&page.to_string())).address(PATH);
     html! {
         @if page > 1 || has_more {

@@ -15,7 +15,7 @@ use crate::data_table::{Column, data_table};
 use crate::database::Database;
 use crate::error::PageError;
 use crate::folder_services::{RunProgress, RunRequest};
-use crate::form::Form;
+use crate::form::FormFields;
 use crate::request::Request;
 use crate::response::Response;
 use crate::route::PollFunction;
@@ -118,7 +118,7 @@ fn stored(database: &mut Database) -> Result<Markup, PageError> {
             h2 { (texts::BY_REASON) }
             ul .reasons {
                 @for ValueCount { value: class, count } in &by_class {
-                    li { a .panel href=(Form::default().and("class", class).address(failures::PATH)) {
+                    li { a .panel href=(FormFields::default().and("class", class).address(failures::PATH)) {
                         strong { (grouped(*count)) } " " (texts::class(class))
                     } }
                 }
@@ -144,7 +144,7 @@ fn indexed_folders(database: &mut Database, runs: &[DocumentBuf]) -> Result<Mark
                 &html! {
                     @for ValueCount { value: folder, count } in &folders {
                         tr {
-                            td { a href=(Form::default().and("dir", folder).address("/search")) { bdi { (visible(folder)) } } }
+                            td { a href=(FormFields::default().and("dir", folder).address("/search")) { bdi { (visible(folder)) } } }
                             td .number { (grouped(*count)) }
                         }
                     }
@@ -210,7 +210,7 @@ pub fn start_run(request: &Request) -> Result<Response, PageError> {
     };
     (services.start_run)(run).map_err(PageError::bad_request)?;
     Ok(Response::redirect(
-        &Form::default().and("started", "1").address(PATH),
+        &FormFields::default().and("started", "1").address(PATH),
     ))
 }
 
@@ -221,7 +221,7 @@ pub fn start_run(request: &Request) -> Result<Response, PageError> {
 pub fn stop_run(request: &Request) -> Result<Response, PageError> {
     let services = request.owner_services()?;
     let address = if (services.stop_run)() {
-        Form::default().and("stopped", "1").address(PATH)
+        FormFields::default().and("stopped", "1").address(PATH)
     } else {
         PATH.to_owned()
     };

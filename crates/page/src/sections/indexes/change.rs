@@ -5,7 +5,7 @@ use windrow_document::{DocumentBuf, ValueRef, doc};
 
 use crate::collection_frame::document_field;
 use crate::error::PageError;
-use crate::form::Form;
+use crate::form::FormFields;
 use crate::literals::parse_document;
 use crate::namespace::Namespace;
 use crate::request::Request;
@@ -58,7 +58,7 @@ fn start_build(request: &Request, namespace: &Namespace) -> Result<&'static str,
 }
 
 /// Parses the index definition of a form. Fails with a message.
-fn definition(form: &Form) -> Result<DocumentBuf, String> {
+fn definition(form: &FormFields) -> Result<DocumentBuf, String> {
     let field = |name: &str, title: &str| {
         let parsed = parse_document(form.text(name));
         parsed.map_err(|error| texts::field_error(title, &error.to_string()))
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn forms_become_definitions() {
-        let form = Form::default()
+        let form = FormFields::default()
             .and("key", "{a: 1, b: -1, c: 'text'}")
             .and("unique", "1")
             .and("expire", "60")
@@ -148,7 +148,9 @@ mod tests {
             ("partial", "1"),
         ];
         for (name, value) in wrong {
-            let form = Form::default().and("key", "{a: 1}").with(name, Some(value));
+            let form = FormFields::default()
+                .and("key", "{a: 1}")
+                .with(name, Some(value));
             assert!(definition(&form).is_err(), "{name} {value}");
         }
     }

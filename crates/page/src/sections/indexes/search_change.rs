@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use windrow_document::{DocumentBuf, Value, doc};
 
 use crate::error::PageError;
-use crate::form::Form;
+use crate::form::FormFields;
 use crate::literals::parse_document;
 use crate::namespace::Namespace;
 use crate::request::Request;
@@ -53,7 +53,7 @@ pub fn create(request: &Request) -> Result<Response, PageError> {
 }
 
 /// Parses the command of a form. Fails with a message.
-fn command(form: &Form, namespace: &Namespace) -> Result<DocumentBuf, String> {
+fn command(form: &FormFields, namespace: &Namespace) -> Result<DocumentBuf, String> {
     let definition = parse_document(form.text("search-definition"));
     let definition = definition
         .map_err(|error| texts::field_error(texts::SEARCH_DEFINITION, &error.to_string()))?;
@@ -86,7 +86,7 @@ mod tests {
             collection: "orders".to_owned(),
         };
         let form = |definition: &str| {
-            Form::default()
+            FormFields::default()
                 .and("search-name", " words ")
                 .and("search-definition", definition)
         };

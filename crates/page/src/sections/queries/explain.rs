@@ -6,7 +6,7 @@ use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 
 use crate::collection_frame::{collection_page, document_field, notice};
 use crate::error::PageError;
-use crate::form::Form;
+use crate::form::FormFields;
 use crate::literals::{parse_document, shell_text};
 use crate::namespace::Namespace;
 use crate::request::Request;
@@ -63,7 +63,7 @@ fn render_errors(explained: Result<Markup, PageError>) -> Result<(Markup, Status
     }
 }
 
-fn query(namespace: &Namespace, form: &Form) -> Result<DocumentBuf, PageError> {
+fn query(namespace: &Namespace, form: &FormFields) -> Result<DocumentBuf, PageError> {
     let field = |name: &str, title: &str| {
         let parsed = parse_document(form.text(name));
         parsed.map_err(|error| PageError::bad_request(field_error(title, &error.to_string())))

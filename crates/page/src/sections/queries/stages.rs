@@ -2,7 +2,7 @@
 
 use windrow_document::{ArrayBuf, ArrayBuilder, DocumentBuf, ValueRef};
 
-use crate::form::Form;
+use crate::form::FormFields;
 use crate::literals::{parse_array, parse_value, shell_line, shell_text};
 use crate::texts::queries as texts;
 
@@ -52,7 +52,7 @@ impl Stage {
 }
 
 /// Returns the stages of a form. Each has the fields `kind`, `stage` and `enabled`.
-pub fn stages_from_form(form: &Form) -> Vec<Stage> {
+pub fn stages_from_form(form: &FormFields) -> Vec<Stage> {
     let kinds = form.all("kind");
     let texts = form.all("stage");
     let stages = kinds.zip(texts).enumerate().map(|(at, (kind, text))| {
@@ -125,8 +125,8 @@ mod tests {
     use super::*;
     use windrow_document::array;
 
-    fn form() -> Form {
-        Form::default()
+    fn form() -> FormFields {
+        FormFields::default()
             .and("kind", "$match")
             .and("stage", "{a: 1}")
             .and("kind", "$limit")

@@ -6,7 +6,7 @@ use windrow_file_query::{DateRange, TimeContext};
 use windrow_file_search::SortOrder;
 
 use crate::error::PageError;
-use crate::form::Form;
+use crate::form::FormFields;
 use crate::texts::search as texts;
 
 /// The path of the page.
@@ -123,14 +123,14 @@ pub const PAGES_MAX: u32 = 500;
 /// The parameters of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchAddress {
-    form: Form,
+    form: FormFields,
 }
 
 impl SearchAddress {
     /// Takes the parameters of a query string that belong to a search.
-    pub fn new(query: &Form) -> SearchAddress {
+    pub fn new(query: &FormFields) -> SearchAddress {
         let others = ["q", "sort", "view", "page", "like"];
-        let mut form = Form::default();
+        let mut form = FormFields::default();
         for (name, value) in query.pairs() {
             let is_filter = FILTERS.iter().any(|filter| filter.name == name);
             if (is_filter || others.contains(&name)) && !value.is_empty() {
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     fn address(query: &str) -> SearchAddress {
-        SearchAddress::new(&Form::parse(query.as_bytes()))
+        SearchAddress::new(&FormFields::parse(query.as_bytes()))
     }
 
     #[test]

@@ -12,7 +12,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use super::document::StoredDocument;
 use super::source::IndexedFiles;
 use crate::error::PageError;
-use crate::form::Form;
+use crate::form::FormFields;
 use crate::request::Request;
 use crate::response::Response;
 use crate::services::{IndexedFile, IndexedStamp};
@@ -58,12 +58,12 @@ const NO_RIGHTS_PDF: &str = "default-src 'none'; object-src 'self'; media-src 's
 
 /// Returns the address of a file. Browsers open it if they can display its type.
 pub fn file_address(id: &str) -> String {
-    Form::default().and("id", id).address(FILE_PATH)
+    FormFields::default().and("id", id).address(FILE_PATH)
 }
 
 /// Returns the address under which browsers save a file.
 pub fn download_address(id: &str) -> String {
-    let form = Form::default().and("id", id);
+    let form = FormFields::default().and("id", id);
     form.and("download", "1").address(FILE_PATH)
 }
 

@@ -14,7 +14,7 @@ use super::marked_text::marked_text;
 use super::source::IndexedFiles;
 use super::syntax::classify;
 use crate::error::PageError;
-use crate::form::Form;
+use crate::form::FormFields;
 use crate::request::Request;
 use crate::show::{bytes, sentence, visible};
 use crate::texts::search as texts;
@@ -111,7 +111,7 @@ impl Preview<'_> {
     }
 
     fn own_address(&self, plain: Option<&str>) -> String {
-        let form = Form::default().and("q", self.address.query());
+        let form = FormFields::default().and("q", self.address.query());
         let form = form.and("id", self.document.text("_id"));
         form.with("plain", plain).address(DOCUMENT_PATH)
     }

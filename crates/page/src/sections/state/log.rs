@@ -8,7 +8,7 @@ use windrow_document::{ValueRef, doc};
 use crate::data_table::{Column, data_table};
 use crate::database::Database;
 use crate::error::PageError;
-use crate::form::Form;
+use crate::form::FormFields;
 use crate::request::Request;
 use crate::response::Response;
 use crate::route::{EventStream, PollFunction};
@@ -60,7 +60,7 @@ pub fn read_lines(database: &mut Database) -> Result<Vec<LogLine>, PageError> {
     Ok(lines)
 }
 
-fn filter(query: &Form, components: &[&str]) -> Markup {
+fn filter(query: &FormFields, components: &[&str]) -> Markup {
     let (severity, component) = (query.text("severity"), query.text("component"));
     html! {
         form .filter .row method="get" action=(LOG) role="search" {
@@ -91,7 +91,7 @@ fn filter(query: &Form, components: &[&str]) -> Markup {
     }
 }
 
-fn is_shown(line: &LogLine, query: &Form) -> bool {
+fn is_shown(line: &LogLine, query: &FormFields) -> bool {
     let text = query.text("q").to_lowercase();
     let has_text = text.is_empty()
         || line.message.to_lowercase().contains(&text)
@@ -102,7 +102,7 @@ fn is_shown(line: &LogLine, query: &Form) -> bool {
         && (component.is_empty() || line.component == component)
 }
 
-fn table(lines: &[LogLine], query: &Form) -> Markup {
+fn table(lines: &[LogLine], query: &FormFields) -> Markup {
     let shown = lines.iter().filter(|line| is_shown(line, query));
     let shown: Vec<&LogLine> = shown.take(LINES_MAX).collect();
     html! {
@@ -166,7 +166,7 @@ mod tests {
         ];
         for (query, expected) in cases {
             assert_eq!(
-                is_shown(&line, &Form::parse(query.as_bytes())),
+                is_shown(&line, &FormFields::parse(query.as_bytes())),
                 expected,
                 "{query}"
             );
