@@ -103,12 +103,12 @@ impl Engine {
         let _target_schema = target_schema.map(|schema| schema.write_beside(&source_schema));
         let old = source.row();
         let options = old.options.as_document();
-        let kept = options
+        let options = options
             .iter()
             .filter(|(name, _)| how.stay_temporary || *name != TEMPORARY);
         let row = CollectionRow {
             namespace: to.clone(),
-            options: kept.collect(),
+            options: options.collect(),
             ..CollectionRow::clone(&old)
         };
         let mut changes = row.replace(&old, source.id);

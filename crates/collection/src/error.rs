@@ -22,7 +22,7 @@ pub enum Error {
         /// The existing database.
         existing: String,
         /// The name that the caller asked for.
-        wanted: String,
+        requested: String,
     },
     /// The caller's: no collection of this name exists.
     NamespaceNotFound(String),
@@ -113,10 +113,10 @@ impl fmt::Display for Error {
                 write!(formatter, "Invalid namespace specified '{what}'")
             }
             Error::NamespaceExists(name) => write!(formatter, "Collection {name} already exists."),
-            Error::DatabaseDifferCase { existing, wanted } => write!(
+            Error::DatabaseDifferCase { existing, requested } => write!(
                 formatter,
                 "db already exists with different case already have: [{existing}] trying to create \
-                 [{wanted}]"
+                 [{requested}]"
             ),
             Error::NamespaceNotFound(name) => write!(formatter, "ns not found: {name}"),
             Error::IsView(name) => {

@@ -79,7 +79,7 @@ impl TransactionWaiter {
 pub struct TransactionLocks {
     /// The number of locks. While it is 0, writers do not take the mutex.
     count: AtomicUsize,
-    held: Mutex<HashMap<LockTarget, Arc<TransactionWaiter>>>,
+    holders: Mutex<HashMap<LockTarget, Arc<TransactionWaiter>>>,
 }
 
 /// The result of a lock request.
@@ -99,13 +99,13 @@ impl TransactionLocks {
     }
 
     pub fn take(&self, what: &LockTarget, by: &Arc<TransactionWaiter>) -> LockOutcome {
-        let mut held = self.held.lock();
-        match held.get(what) {
+        let mut holders = self.holders.lock();
+        match holders.get(what) {
             Some(holder) if Arc::ptr_eq(holder, by) => LockOutcome::AlreadyHeld,
             Some(_) => LockOutcome::HeldByOther,
             None => {
-                held.insert(what.clone(), by.clone());
-                self.count.store(held.len(), Ordering::Release);
+                holders.insert(what.clone(), by.clone());
+                self.count.store(holders.len(), Ordering::Release);
                 LockOutcome::Acquired
             }
         }
@@ -113,18 +113,18 @@ impl TransactionLocks {
 
     /// Returns the holder of a lock.
     pub fn holder(&self, what: &LockTarget) -> Option<Arc<TransactionWaiter>> {
-        self.held.lock().get(what).cloned()
+        self.holders.lock().get(what).cloned()
     }
 
     /// Releases locks of a transaction.
     pub fn release(&self, targets: &[LockTarget], by: &Arc<TransactionWaiter>) {
-        let mut held = self.held.lock();
+        let mut holders = self.holders.lock();
         for target in targets {
-            let is_own = held
+            let is_own = holders
                 .get(target)
                 .is_some_and(|holder| Arc::ptr_eq(holder, by));
             if is_own {
-                held.remove(target);
+                holders.remove(target);
             } else {
                 // Removing another transaction's lock would let two writers change one document.
                 drop(Bug::new(format!(
@@ -132,10 +132,10 @@ impl TransactionLocks {
                 )));
             }
         }
-        if held.is_empty() {
-            held.shrink_to_fit();
+        if holders.is_empty() {
+            holders.shrink_to_fit();
         }
-        self.count.store(held.len(), Ordering::Release);
+        self.count.store(holders.len(), Ordering::Release);
     }
 }
 

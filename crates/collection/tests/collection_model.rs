@@ -539,10 +539,10 @@ fn check_killed_build(kind: &DocumentBuf) {
             .insert(Bytes::from(documents.collect::<Vec<u8>>()), Ordered)
             .unwrap();
     }
-    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let checks = std::sync::atomic::AtomicUsize::new(0);
     let disk_then = std::sync::Mutex::new(None);
     let interrupt = || {
-        if asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 40 {
+        if checks.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 40 {
             *disk_then.lock().unwrap() = Some(disk.crash(Crash::OfProcess));
         }
         Ok(())

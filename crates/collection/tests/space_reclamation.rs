@@ -160,11 +160,11 @@ fn an_open_reader_keeps_only_its_versions() {
 /// A shutdown and a drop used to wait until all merges had ended.
 #[test]
 fn a_merge_in_the_way_stops() {
-    let (asked, blocks) = (
+    let (must_wait, blocks) = (
         Arc::new(AtomicBool::new(false)),
         Arc::new(AtomicBool::new(false)),
     );
-    let (seen, wait) = (blocks.clone(), asked.clone());
+    let (seen, wait) = (blocks.clone(), must_wait.clone());
     let at_block = AtBlock(Arc::new(move || {
         seen.store(true, Ordering::Release);
         while wait.load(Ordering::Acquire) {
@@ -175,7 +175,7 @@ fn a_merge_in_the_way_stops() {
     let collection = overwritten(&engine);
     let before = stored(&collection);
     blocks.store(false, Ordering::Release);
-    asked.store(true, Ordering::Release);
+    must_wait.store(true, Ordering::Release);
     std::thread::scope(|scope| {
         let merge = scope.spawn(|| engine.work(Work::Compact).unwrap());
         while !blocks.load(Ordering::Acquire) {
@@ -186,7 +186,7 @@ fn a_merge_in_the_way_stops() {
                 .drop_collection(&Namespace::new("d", "c").unwrap())
                 .unwrap()
         );
-        asked.store(false, Ordering::Release);
+        must_wait.store(false, Ordering::Release);
         assert!(!merge.join().unwrap(), "it stopped early");
     });
     assert!(before > 0);

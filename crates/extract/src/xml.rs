@@ -52,11 +52,11 @@ impl XmlElement<'_> {
         self.find_attribute(|key| key.prefix().is_some() && key.local_name().into_inner() == name)
     }
 
-    fn find_attribute(&self, is_wanted: impl Fn(QName<'_>) -> bool) -> Option<String> {
+    fn find_attribute(&self, matches: impl Fn(QName<'_>) -> bool) -> Option<String> {
         let mut attributes = self.0.attributes();
         // The check for duplicate attributes would take quadratic time.
         let mut valid = attributes.with_checks(false).flatten();
-        let attribute = valid.find(|attribute| is_wanted(attribute.key))?;
+        let attribute = valid.find(|attribute| matches(attribute.key))?;
         let value = attribute.normalized_value(XmlVersion::Implicit1_0).ok()?;
         Some(value.into_owned())
     }

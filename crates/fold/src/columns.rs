@@ -101,7 +101,7 @@ fn split_group(rest: &mut &[u8], columns: &mut [Vec<u8>]) -> Option<()> {
 
 /// The columns of a packed block, without what was decoded already.
 struct Columns<'c> {
-    left: [&'c [u8]; COUNT],
+    remaining: [&'c [u8]; COUNT],
     bytes: usize,
 }
 
@@ -111,16 +111,19 @@ impl<'c> Columns<'c> {
         for length in &mut lengths {
             *length = varint::take(&mut bytes)?;
         }
-        let (mut left, all) = ([&b""[..]; COUNT], bytes.len());
-        for (column, length) in left.iter_mut().zip(lengths) {
+        let (mut remaining, all) = ([&b""[..]; COUNT], bytes.len());
+        for (column, length) in remaining.iter_mut().zip(lengths) {
             *column = varint::take_bytes(&mut bytes, length)?;
         }
-        let columns = Columns { left, bytes: all };
+        let columns = Columns {
+            remaining,
+            bytes: all,
+        };
         bytes.is_empty().then_some(columns)
     }
 
     fn join(mut self) -> Option<Vec<u8>> {
-        let intervals = std::mem::take(self.left.get_mut(INTERVALS)?);
+        let intervals = std::mem::take(self.remaining.get_mut(INTERVALS)?);
         let mut block = Vec::with_capacity(self.bytes + 4 * intervals.len() + 8);
         let (mut restarts, mut entries) = (Vec::with_capacity(intervals.len()), 0u32);
         for groups in intervals {
@@ -133,26 +136,26 @@ impl<'c> Columns<'c> {
         for number in restarts.iter().chain([&(restarts.len() as u32), &entries]) {
             block.extend_from_slice(&number.to_le_bytes());
         }
-        let is_all = self.left.iter().all(|column| column.is_empty());
+        let is_all = self.remaining.iter().all(|column| column.is_empty());
         is_all.then_some(block)
     }
 
     /// Decodes the next group. Returns the number of its entries.
     fn join_group(&mut self, block: &mut Vec<u8>) -> Option<u64> {
-        let lengths = take(self.left.get_mut(LENGTHS)?)?;
+        let lengths = take(self.remaining.get_mut(LENGTHS)?)?;
         block.push(lengths);
-        let lengths = KeyLengths::decode(lengths, self.left.get_mut(LONG_LENGTHS)?, block)?;
+        let lengths = KeyLengths::decode(lengths, self.remaining.get_mut(LONG_LENGTHS)?, block)?;
         let first = KEYS.start.checked_add(lengths.shared)?;
         let end = first.checked_add(lengths.suffix)?;
         let last = KEYS.end - 1;
         for place in first.min(last)..end.min(last) {
-            block.push(take(self.left.get_mut(place)?)?);
+            block.push(take(self.remaining.get_mut(place)?)?);
         }
         let behind = end.saturating_sub(first.max(last));
-        let rest = self.left.get_mut(last)?;
+        let rest = self.remaining.get_mut(last)?;
         block.extend_from_slice(varint::take_bytes(rest, behind as u64)?);
         let head = self.join_head(block)?;
-        let (body, entries) = body(self.left.get_mut(BODIES)?, head)?;
+        let (body, entries) = body(self.remaining.get_mut(BODIES)?, head)?;
         block.extend_from_slice(body);
         Some(entries)
     }
@@ -160,7 +163,7 @@ impl<'c> Columns<'c> {
     fn join_head(&mut self, block: &mut Vec<u8>) -> Option<u64> {
         let start = block.len();
         for place in HEADS.chain(std::iter::repeat(HEADS.end - 1)) {
-            let byte = take(self.left.get_mut(place)?)?;
+            let byte = take(self.remaining.get_mut(place)?)?;
             block.push(byte);
             if byte < 0x80 {
                 break;

@@ -28,7 +28,7 @@ pub struct RestartInterval {
     key_ends: Vec<u32>,
     slots: Vec<DecodedEntry>,
     /// The range of the block that is not decoded yet.
-    left: std::ops::Range<usize>,
+    remaining: std::ops::Range<usize>,
     /// The group of the last key, as far as it is not decoded yet.
     group: OpenGroup,
     /// The payloads of unpacked postings.
@@ -85,7 +85,7 @@ impl RestartInterval {
         self.key_ends.clear();
         self.slots.clear();
         self.unpacked.clear();
-        (self.left, self.group) = (0..0, OpenGroup::default());
+        (self.remaining, self.group) = (0..0, OpenGroup::default());
     }
 
     /// Decodes a whole interval of a block. Returns `None` if the bytes are damaged.
@@ -144,7 +144,7 @@ impl RestartInterval {
     }
 
     fn is_decoded(&self) -> bool {
-        self.left.is_empty() && self.group.rows.count == 0
+        self.remaining.is_empty() && self.group.rows.count == 0
     }
 
     fn enter(&mut self, block: &[u8], number: usize) -> Option<()> {
@@ -152,7 +152,7 @@ impl RestartInterval {
         let layout = BlockLayout::read(block)?;
         let interval = layout.interval(number)?;
         let start = layout.restart(number)?;
-        self.left = start..start + interval.len();
+        self.remaining = start..start + interval.len();
         Some(())
     }
 
@@ -174,8 +174,8 @@ impl RestartInterval {
 
     /// Decodes until there are `count` entries or the interval ends.
     fn decode_up_to(&mut self, block: &[u8], count: usize) -> Option<()> {
-        let end = self.left.end;
-        let mut rest = block.get(self.left.clone())?;
+        let end = self.remaining.end;
+        let mut rest = block.get(self.remaining.clone())?;
         while self.slots.len() < count {
             if self.group.piece.is_some() {
                 self.decode_piece(block, count, RecordId::MIN)?;
@@ -188,14 +188,14 @@ impl RestartInterval {
                 self.open_group(&mut rest, end)?;
             }
         }
-        self.left.start = end - rest.len();
+        self.remaining.start = end - rest.len();
         Some(())
     }
 
     /// Skips the entries before an entry key and decodes `count` of those that follow.
     fn skip_to(&mut self, block: &[u8], key: &[u8], id: RecordId, count: usize) -> Option<()> {
-        let end = self.left.end;
-        let mut rest = block.get(self.left.clone())?;
+        let end = self.remaining.end;
+        let mut rest = block.get(self.remaining.clone())?;
         loop {
             if self.group.rows.count == 0 {
                 if rest.is_empty() {
@@ -223,7 +223,7 @@ impl RestartInterval {
                 break;
             }
         }
-        self.left.start = end - rest.len();
+        self.remaining.start = end - rest.len();
         self.decode_up_to(block, count)
     }
 

@@ -31,16 +31,16 @@ const KEYS_CONFLICT: i32 = 86;
 /// Fails with MongoDB's code 67, 85 or 86 if a requested index conflicts with an existing or
 /// another requested one, and with 68 if an index is requested twice.
 pub fn missing(
-    known: &[Arc<Definition>],
-    wanted: Vec<Definition>,
+    existing: &[Arc<Definition>],
+    requested: Vec<Definition>,
 ) -> Result<Vec<Definition>, Error> {
     let mut new: Vec<Definition> = Vec::new();
-    for one in wanted {
-        let known = known.iter().map(Arc::as_ref);
-        if !is_new(&one, known.clone())? {
+    for one in requested {
+        let existing = existing.iter().map(Arc::as_ref);
+        if !is_new(&one, existing.clone())? {
             continue;
         }
-        if !is_new(&one, known.chain(&new))? {
+        if !is_new(&one, existing.chain(&new))? {
             let message = format!("Identical index already exists: {}", one.name);
             return Err(Error::new(ALREADY_EXISTS, message));
         }
@@ -52,31 +52,34 @@ pub fn missing(
 /// Returns `true` if an index does not exist yet. Fails with code 67, 85 or 86 if it conflicts with
 /// an existing one.
 pub fn is_new<'a>(
-    wanted: &Definition,
-    known: impl Iterator<Item = &'a Definition> + Clone,
+    requested: &Definition,
+    existing: impl Iterator<Item = &'a Definition> + Clone,
 ) -> Result<bool, Error> {
-    if wanted.is_search() {
-        return is_new_search(wanted, known);
+    if requested.is_search() {
+        return is_new_search(requested, existing);
     }
-    let known = known.filter(|one| !one.is_search());
-    if wanted.is_of_ids() {
-        return Ok(!known.clone().any(Definition::is_of_ids));
+    let existing = existing.filter(|one| !one.is_search());
+    if requested.is_of_ids() {
+        return Ok(!existing.clone().any(Definition::is_of_ids));
     }
     let same_index = |one: &&Definition| {
-        is_same(one.key_pattern(), wanted.key_pattern()) && same_signature(one, wanted)
+        is_same(one.key_pattern(), requested.key_pattern()) && same_signature(one, requested)
     };
     // The index with the same name is compared first: it is the one that the request means.
-    if let Some(one) = known.clone().find(|one| one.name == wanted.name) {
-        return match (same_index(&one), same_options(one, wanted)) {
+    if let Some(one) = existing.clone().find(|one| one.name == requested.name) {
+        return match (same_index(&one), same_options(one, requested)) {
             (true, true) => Ok(false),
-            (true, false) => Err(other_options(one, wanted)),
-            (false, _) => Err(other_index(one, wanted)),
+            (true, false) => Err(other_options(one, requested)),
+            (false, _) => Err(other_index(one, requested)),
         };
     }
-    if let Some(one) = known.clone().find(same_index) {
-        return Err(other_name(one, wanted));
+    if let Some(one) = existing.clone().find(same_index) {
+        return Err(other_name(one, requested));
     }
-    match known.clone().find(|one| one.is_text() && wanted.is_text()) {
+    match existing
+        .clone()
+        .find(|one| one.is_text() && requested.is_text())
+    {
         Some(one) => Err(Error::new(
             CANNOT_CREATE,
             format!(
@@ -90,14 +93,17 @@ pub fn is_new<'a>(
 
 /// Search indexes differ by their names only, and conflict with no index of another kind.
 fn is_new_search<'a>(
-    wanted: &Definition,
-    mut known: impl Iterator<Item = &'a Definition>,
+    requested: &Definition,
+    mut existing: impl Iterator<Item = &'a Definition>,
 ) -> Result<bool, Error> {
-    match known.find(|one| one.is_search() && one.name == wanted.name) {
+    match existing.find(|one| one.is_search() && one.name == requested.name) {
         None => Ok(true),
         Some(_) => Err(Error::new(
             ALREADY_EXISTS,
-            format!("the search index '{}' exists already", search_name(wanted)),
+            format!(
+                "the search index '{}' exists already",
+                search_name(requested)
+            ),
         )),
     }
 }
@@ -110,33 +116,33 @@ fn search_name(definition: &Definition) -> &str {
         .map_or(&definition.name, |search| &search.name)
 }
 
-fn other_index(one: &Definition, wanted: &Definition) -> Error {
+fn other_index(one: &Definition, requested: &Definition) -> Error {
     let message = format!(
         "An existing index has the same name as the requested index. When index names are not \
          specified, they are auto generated and can cause conflicts. Please refer to our \
          documentation. Requested index: {}, existing index: {}",
-        wanted.specification, one.specification
+        requested.specification, one.specification
     );
     Error::new(KEYS_CONFLICT, message)
 }
 
-fn other_options(one: &Definition, wanted: &Definition) -> Error {
+fn other_options(one: &Definition, requested: &Definition) -> Error {
     let message = format!(
         "An equivalent index already exists with the same name but different options. Requested \
          index: {}, existing index: {}",
-        wanted.specification, one.specification
+        requested.specification, one.specification
     );
     Error::new(OPTIONS_CONFLICT, message)
 }
 
-fn other_name(one: &Definition, wanted: &Definition) -> Error {
-    let message = if same_options(one, wanted) {
+fn other_name(one: &Definition, requested: &Definition) -> Error {
+    let message = if same_options(one, requested) {
         format!("Index already exists with a different name: {}", one.name)
     } else {
         format!(
             "An equivalent index already exists with a different name and options. Requested \
              index: {}, existing index: {}",
-            wanted.specification, one.specification
+            requested.specification, one.specification
         )
     };
     Error::new(OPTIONS_CONFLICT, message)
@@ -219,11 +225,11 @@ mod tests {
     use super::*;
     use windrow_document::{DocumentBuf, doc};
 
-    fn check(known: &[DocumentBuf], wanted: DocumentBuf, expected: Result<bool, i32>) {
+    fn check(existing: &[DocumentBuf], requested: DocumentBuf, expected: Result<bool, i32>) {
         let parse = |one: &DocumentBuf| Definition::parse(one.as_document()).unwrap();
-        let known: Vec<Definition> = known.iter().map(parse).collect();
-        let found = is_new(&parse(&wanted), known.iter()).map_err(|error| error.code);
-        assert_eq!(found, expected, "{wanted}");
+        let existing: Vec<Definition> = existing.iter().map(parse).collect();
+        let found = is_new(&parse(&requested), existing.iter()).map_err(|error| error.code);
+        assert_eq!(found, expected, "{requested}");
     }
 
     #[test]
@@ -377,8 +383,8 @@ mod tests {
         let one = || parse(doc! { "key": { "a": 1 }, "name": "i" });
         assert_eq!(missing(&[], vec![one()]).unwrap().len(), 1);
         assert_eq!(missing(&[], vec![one(), one()]).unwrap_err().code, 68);
-        let known = [Arc::new(one())];
-        assert_eq!(missing(&known, vec![one(), one()]).unwrap().len(), 0);
+        let existing = [Arc::new(one())];
+        assert_eq!(missing(&existing, vec![one(), one()]).unwrap().len(), 0);
         let other = parse(doc! { "key": { "a": 1 }, "name": "j" });
         assert_eq!(missing(&[], vec![one(), other]).unwrap_err().code, 85);
     }

@@ -305,10 +305,10 @@ fn walk_root(
         .sort_by_file_name(OsStr::cmp)
         .filter_entry(move |entry| {
             let path = entry.path();
-            let is_wanted = !others.contains(path)
+            let is_included = !others.contains(path)
                 && is_included(entry, &options)
                 && changed.as_ref().is_none_or(|changed| changed.concern(path));
-            entry.depth() == 0 || is_wanted
+            entry.depth() == 0 || is_included
         })
         .build();
     for entry in entries {

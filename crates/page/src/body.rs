@@ -215,19 +215,19 @@ pub struct BodyReader {
     pieces: mpsc::Receiver<io::Result<Bytes>>,
     piece: Bytes,
     /// The number of bytes to come, from `Content-Length`.
-    left: Option<u64>,
+    remaining: Option<u64>,
 }
 
 impl BodyReader {
     /// Receives a body on a task of its own. Must be called within the runtime.
     pub fn new(body: Incoming) -> BodyReader {
-        let left = body.size_hint().exact();
+        let remaining = body.size_hint().exact();
         let (sender, pieces) = mpsc::channel(CHUNKS_MAX);
         tokio::spawn(receive(body, sender));
         BodyReader {
             pieces,
             piece: Bytes::new(),
-            left,
+            remaining,
         }
     }
 
@@ -235,11 +235,15 @@ impl BodyReader {
     fn receive_piece(&mut self) -> io::Result<bool> {
         match self.pieces.blocking_recv() {
             Some(piece) => self.piece = piece?,
-            None if self.left.unwrap_or(0) > 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            None if self.remaining.unwrap_or(0) > 0 => {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
             None => return Ok(false),
         }
         let received = u64::try_from(self.piece.len()).unwrap_or(u64::MAX);
-        self.left = self.left.map(|left| left.saturating_sub(received));
+        self.remaining = self
+            .remaining
+            .map(|remaining| remaining.saturating_sub(received));
         Ok(true)
     }
 }

@@ -232,18 +232,18 @@ fn collection_scan(find: &Find, direction: Direction) -> Plan {
 fn clustered_scan(find: &Find, source: &dyn Source, direction: Direction) -> Result<Plan, Error> {
     let context = PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
     Ok(match context.uncounted().clustered(find)? {
-        Some(mut access) => {
-            access.set_direction(direction);
-            within_clustered(find, access)
+        Some(mut path) => {
+            path.set_direction(direction);
+            within_clustered(find, path)
         }
         None => collection_scan(find, direction),
     })
 }
 
 /// The plan that reads the documents of a clustered collection by their `_id`s.
-fn within_clustered(find: &Find, access: AccessPath) -> Plan {
-    let certain = access.certain;
-    match access.plan {
+fn within_clustered(find: &Find, path: AccessPath) -> Plan {
+    let certain = path.certain;
+    match path.plan {
         Plan::IndexScan(scan) => read_clustered(find, scan, certain),
         other => other,
     }
@@ -293,10 +293,10 @@ fn plan_by_hint(find: &Find, source: &dyn Source) -> Result<PlanChoice, Error> {
         let choice = RankedPaths::new(find, source, paths).into_choice(find);
         return choice.ok_or_else(no_plan);
     }
-    let access = context.uncounted().scan(index.into(), find)?;
-    let mut access = access.ok_or_else(no_plan)?;
-    access.set_order_direction(find.order());
-    Ok(PlanChoice::only(assemble(find, access)))
+    let path = context.uncounted().scan(index.into(), find)?;
+    let mut path = path.ok_or_else(no_plan)?;
+    path.set_order_direction(find.order());
+    Ok(PlanChoice::only(assemble(find, path)))
 }
 
 fn no_plan() -> Error {
@@ -345,14 +345,14 @@ fn scan_all(find: &Find) -> Plan {
 }
 
 /// Puts fetch, sort, skip, limit and projection on top of a candidate path.
-fn assemble(find: &Find, access: AccessPath) -> Plan {
+fn assemble(find: &Find, path: AccessPath) -> Plan {
     let AccessPath {
         plan,
         covers,
         certain,
         ordered,
         ..
-    } = access;
+    } = path;
     let order = RowOrder::new(find, ordered);
     if let Plan::IndexScan(mut scan) = plan {
         if scan.index.definition.clustered {

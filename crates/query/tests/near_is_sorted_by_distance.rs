@@ -103,12 +103,12 @@ fn within_bounds_and_beside_conditions() {
 fn a_limit_reads_little() {
     let database = database(doc! { "p": "2dsphere" });
     let filter = doc! { "p": { "$nearSphere": [0, 0] } };
-    let asked = Find {
+    let query = Find {
         limit: Some(4),
         skip: 1,
         ..find(&filter)
     };
-    assert_eq!(ids(&database, &asked), Ok(vec![1, 2, 3, 4]));
+    assert_eq!(ids(&database, &query), Ok(vec![1, 2, 3, 4]));
     let natural = Find {
         hint: Some(Hint::Natural(Direction::Forward)),
         ..find(&filter)
@@ -119,14 +119,14 @@ fn a_limit_reads_little() {
 #[test]
 fn distances_can_be_shown() {
     let database = database(doc! { "p": "2d" });
-    let asked = find(&doc! { "p": { "$near": [0, 0] } });
+    let query = find(&doc! { "p": { "$near": [0, 0] } });
     let shown = doc! { "d": { "$meta": "geoNearDistance" }, "at": { "$meta": "geoNearPoint" } };
-    let projection = Projection::parse(shown.as_document(), &asked.filter).unwrap();
-    let asked = Find {
+    let projection = Projection::parse(shown.as_document(), &query.filter).unwrap();
+    let query = Find {
         projection: Some(projection),
-        ..asked
+        ..query
     };
-    let mut cursor = asked.open(&database.source()).unwrap();
+    let mut cursor = query.open(&database.source()).unwrap();
     for id in 0..COUNT {
         let row = cursor.next(&Uninterrupted).unwrap().unwrap();
         let document = row.as_document();

@@ -38,11 +38,11 @@ enum Frame {
         low: u32,
         position: u32,
     },
-    /// The lazy span at this address has matched `taken` characters and may match one more.
+    /// The lazy span at this address has matched so many `characters` and may match one more.
     TakeMore {
         address: Address,
         position: u32,
-        taken: u32,
+        characters: u32,
     },
     /// A look-behind may move back by up to `more` characters more. `address` is the instruction
     /// after the step back.
@@ -232,13 +232,13 @@ impl<'s> Search<'s> {
             Frame::TakeMore {
                 address,
                 position,
-                taken,
+                characters,
             } => {
                 let Some(Instruction::Span(span)) = self.program.instructions.get(address as usize)
                 else {
                     return Err(Bug::new(format!("instruction {address} is no span")).into());
                 };
-                Ok(self.take_more(span, address, position as usize, taken)?)
+                Ok(self.take_more(span, address, position as usize, characters)?)
             }
             Frame::StepBack {
                 address,
@@ -266,17 +266,17 @@ impl<'s> Search<'s> {
         span: &Span,
         address: Address,
         position: usize,
-        taken: u32,
+        characters: u32,
     ) -> Result<Option<(Address, usize)>, MatchError> {
         let Some(one) = self.at(position).filter(|one| span.set.contains(*one)) else {
             return Ok(None);
         };
-        let (position, taken) = (position + one.len_utf8(), taken + 1);
-        if taken < span.most {
+        let (position, characters) = (position + one.len_utf8(), characters + 1);
+        if characters < span.most {
             self.push(Frame::TakeMore {
                 address,
                 position: position as u32,
-                taken,
+                characters,
             })?;
         }
         Ok(Some((address + 1, position)))
@@ -390,27 +390,27 @@ impl<'s> Search<'s> {
             Greed::Fewest => span.least,
             Greed::Most | Greed::Possessive => span.most,
         };
-        let (mut at, mut taken, mut low) = (position, 0, position);
-        while taken < count
+        let (mut at, mut characters, mut low) = (position, 0, position);
+        while characters < count
             && let Some(one) = self.at(at).filter(|one| span.set.contains(*one))
         {
             at += one.len_utf8();
-            taken += 1;
-            if taken == span.least {
+            characters += 1;
+            if characters == span.least {
                 low = at;
             }
-            if taken.is_multiple_of(64) {
+            if characters.is_multiple_of(64) {
                 self.count(64)?;
             }
         }
-        if taken < span.least {
+        if characters < span.least {
             return Ok(Outcome::Fail);
         }
         if span.greed == Greed::Fewest && span.most > span.least {
             self.push(Frame::TakeMore {
                 address,
                 position: at as u32,
-                taken,
+                characters,
             })?;
         }
         if span.greed == Greed::Most && at > low {
@@ -486,14 +486,14 @@ impl<'s> Search<'s> {
     fn cut(&mut self, slot: Slot) -> Result<(), MatchError> {
         let height = self.height(slot)?;
         self.count((self.stack.len() - height) / 4)?;
-        let mut kept = height;
+        let mut end = height;
         for index in height..self.stack.len() {
             if let Some(Frame::Restore { .. }) = self.stack.get(index) {
-                self.stack.swap(kept, index);
-                kept += 1;
+                self.stack.swap(end, index);
+                end += 1;
             }
         }
-        self.stack.truncate(kept);
+        self.stack.truncate(end);
         Ok(())
     }
 

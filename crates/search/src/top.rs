@@ -122,11 +122,11 @@ fn search<P: Postings, S: Scorer, F: Ids>(
                 before,
                 after,
             }) => {
-                let is_wanted = |id| {
+                let passes_filters = |id| {
                     let mut filters = before.iter_mut().chain(after.iter_mut());
                     filters.all(|filter| filter.probe(id) == id)
                 };
-                search_filtered(scored, is_wanted, collector, interrupt)
+                search_filtered(scored, passes_filters, collector, interrupt)
             }
             None => by_blocks(lists.as_mut(), |_| true, collector, interrupt),
         },
@@ -134,22 +134,24 @@ fn search<P: Postings, S: Scorer, F: Ids>(
     }
 }
 
-/// Searches the records of a query that are wanted. `is_wanted` is asked for records that would be
+/// Searches the records of a query that pass the filters. `passes_filters` is called for records that would be
 /// among the best, in the order of their ids.
 fn search_filtered<P: Postings, S: Scorer, F: Ids>(
     query: &mut Node<P, S, F>,
-    is_wanted: impl FnMut(u64) -> bool,
+    passes_filters: impl FnMut(u64) -> bool,
     collector: &mut Collector,
     interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<(), Interrupted> {
     match query {
         Node::AnyTerm(lists) => {
-            max_score::search(lists.lists_mut(), is_wanted, collector, interrupt)
+            max_score::search(lists.lists_mut(), passes_filters, collector, interrupt)
         }
-        Node::Any(lists) => max_score::search(lists.lists_mut(), is_wanted, collector, interrupt),
-        Node::Term(list) => by_blocks(list.as_mut(), is_wanted, collector, interrupt),
-        Node::AllTerms(list) => all_terms(list.as_mut(), is_wanted, collector, interrupt),
-        other => by_blocks(other, is_wanted, collector, interrupt),
+        Node::Any(lists) => {
+            max_score::search(lists.lists_mut(), passes_filters, collector, interrupt)
+        }
+        Node::Term(list) => by_blocks(list.as_mut(), passes_filters, collector, interrupt),
+        Node::AllTerms(list) => all_terms(list.as_mut(), passes_filters, collector, interrupt),
+        other => by_blocks(other, passes_filters, collector, interrupt),
     }
 }
 
@@ -189,7 +191,7 @@ fn split_filters<P: Postings, S: Scorer, F: Ids>(
 /// Searches a list block by block.
 fn by_blocks<M: Matches>(
     list: &mut M,
-    mut is_wanted: impl FnMut(u64) -> bool,
+    mut passes_filters: impl FnMut(u64) -> bool,
     collector: &mut Collector,
     interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<(), Interrupted> {
@@ -205,11 +207,11 @@ fn by_blocks<M: Matches>(
             }
             interrupt.steps(batch.count as u32)?;
             for (id, score) in batch.scored() {
-                if collector.wants(score) && is_wanted(id) {
+                if collector.is_competitive(score) && passes_filters(id) {
                     collector.offer(id, score);
                 }
             }
-            if !collector.wants(list.block_bound()) {
+            if !collector.is_competitive(list.block_bound()) {
                 break;
             }
         }
@@ -226,7 +228,7 @@ fn seek_block<M: Matches>(
 ) -> Result<Option<u64>, Interrupted> {
     let mut from = list.id();
     let mut end = list.block_end(from);
-    while !collector.wants(list.block_bound()) {
+    while !collector.is_competitive(list.block_bound()) {
         interrupt.step()?;
         if end == END {
             return Ok(None);
@@ -242,7 +244,7 @@ fn seek_block<M: Matches>(
 /// most of them need not be sought in the other lists.
 fn all_terms<M: Matches>(
     list: &mut Conjunction<M>,
-    mut is_wanted: impl FnMut(u64) -> bool,
+    mut passes_filters: impl FnMut(u64) -> bool,
     collector: &mut Collector,
     interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<(), Interrupted> {
@@ -256,13 +258,13 @@ fn all_terms<M: Matches>(
             interrupt.steps(batch.count as u32)?;
             let mut least = 0;
             for (id, leading_score) in batch.scored() {
-                if id < least || !collector.wants(list.bound_with(leading_score)) {
+                if id < least || !collector.is_competitive(list.bound_with(leading_score)) {
                     continue;
                 }
                 least = list.probe_others(id);
                 if least == id {
                     let score = list.score_with(leading_score);
-                    if collector.wants(score) && is_wanted(id) {
+                    if collector.is_competitive(score) && passes_filters(id) {
                         collector.offer(id, score);
                     }
                 }
@@ -270,7 +272,7 @@ fn all_terms<M: Matches>(
             if least == END || batch.count == 0 {
                 return Ok(());
             }
-            if !collector.wants(list.block_bound()) {
+            if !collector.is_competitive(list.block_bound()) {
                 break;
             }
         }

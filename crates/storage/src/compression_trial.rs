@@ -8,7 +8,7 @@ pub struct CompressionTrial {
     /// The number of attempts that the last failure skips; 0 after a success.
     skipped: u32,
     /// The number of attempts that are still to be skipped.
-    left: u32,
+    remaining: u32,
 }
 
 /// The largest number of skipped attempts between two attempts.
@@ -18,8 +18,8 @@ impl CompressionTrial {
     /// Returns `true` if the next item is to be compressed. The caller then passes the result to
     /// [`record_result`](Self::record_result).
     pub fn is_due(&mut self) -> bool {
-        let is_due = self.left == 0;
-        self.left = self.left.saturating_sub(1);
+        let is_due = self.remaining == 0;
+        self.remaining = self.remaining.saturating_sub(1);
         is_due
     }
 
@@ -30,6 +30,6 @@ impl CompressionTrial {
         } else {
             (2 * self.skipped).clamp(1, SKIPPED_MAX)
         };
-        self.left = self.skipped;
+        self.remaining = self.skipped;
     }
 }

@@ -41,7 +41,7 @@ use crate::storage::{Storage, StorageOptions};
 pub struct Replica {
     storage: Storage,
     /// The object store as the caller has passed it.
-    given: Arc<dyn Bucket>,
+    base_bucket: Arc<dyn Bucket>,
     /// Its object store counts requests, and encrypts if the database is encrypted.
     options: ClusterOptions,
     disk: Arc<dyn Disk>,
@@ -169,8 +169,8 @@ impl Replica {
         storage_options: StorageOptions,
         mut options: ClusterOptions,
     ) -> Result<Replica, StorageError> {
-        let given = options.bucket;
-        let counted = Arc::new(CountedBucket::new(given.clone()));
+        let base_bucket = options.bucket;
+        let counted = Arc::new(CountedBucket::new(base_bucket.clone()));
         let bucket: Arc<dyn Bucket> = counted.clone();
         probe::probe(&bucket)?;
         let master = storage_options.encryption.as_deref();
@@ -217,7 +217,7 @@ impl Replica {
                 ..LogEnd::EMPTY
             },
             storage,
-            given,
+            base_bucket,
             options,
             disk,
             storage_options,
@@ -432,7 +432,7 @@ impl Replica {
         }
         let Replica {
             storage,
-            given,
+            base_bucket,
             mut options,
             disk,
             storage_options,
@@ -443,7 +443,7 @@ impl Replica {
         } = self;
         compared.forget()?;
         drop((storage, compared, local, objects));
-        options.bucket = given;
+        options.bucket = base_bucket;
         Replica::open(disk, storage_options, options)
     }
 }

@@ -227,8 +227,8 @@ fn append_ascii(ascii: &str, folds_case: bool, strips_diacritics: bool, target: 
     if strips_diacritics {
         let [one, other] = ASCII_DIACRITICS;
         while let Some(found) = memchr::memchr2(one, other, rest.as_bytes()) {
-            let (kept, behind) = rest.split_at(found);
-            target.push_str(kept);
+            let (before, behind) = rest.split_at(found);
+            target.push_str(before);
             rest = behind.get(1..).unwrap_or_default();
         }
     }

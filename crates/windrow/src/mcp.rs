@@ -140,11 +140,13 @@ impl McpServer {
 
 /// Accepts the client's version of the protocol if it is known, otherwise offers the newest one.
 fn initialize(request: &Request) -> Value {
-    let asked = request
+    let client_version = request
         .parameters
         .get("protocolVersion")
         .and_then(Value::as_str);
-    let version = VERSIONS.into_iter().find(|version| asked == Some(version));
+    let version = VERSIONS
+        .into_iter()
+        .find(|version| client_version == Some(version));
     json!({
         "protocolVersion": version.unwrap_or(VERSIONS[0]),
         "capabilities": { "tools": {}, "resources": {} },
@@ -197,12 +199,15 @@ mod tests {
             ("2025-06-18", "2025-06-18"),
             ("1999-01-01", VERSIONS[0]),
         ];
-        for (asked, expected) in cases {
-            let request = request("initialize", &json!({ "protocolVersion": asked }));
+        for (client_version, expected) in cases {
+            let request = request("initialize", &json!({ "protocolVersion": client_version }));
             let [reply] = &replies(&request)[..] else {
                 panic!("no single reply");
             };
-            assert_eq!(reply["result"]["protocolVersion"], expected, "{asked}");
+            assert_eq!(
+                reply["result"]["protocolVersion"], expected,
+                "{client_version}"
+            );
         }
     }
 

@@ -24,16 +24,16 @@ pub fn beside<T>(
     work: impl FnOnce() -> Result<T, BenchError>,
 ) -> Result<(T, f64), BenchError> {
     let connections: Result<Vec<_>, _> = (0..writers).map(|_| server.connect()).collect();
-    let (done, next) = (AtomicBool::new(false), AtomicU64::new(first));
+    let (stop, next) = (AtomicBool::new(false), AtomicU64::new(first));
     let start = Instant::now();
     let result = thread::scope(|scope| {
-        let (done, next) = (&done, &next);
+        let (stop, next) = (&stop, &next);
         let threads: Vec<_> = connections?
             .into_iter()
-            .map(|connection| scope.spawn(move || insert(connection, corpus, next, done)))
+            .map(|connection| scope.spawn(move || insert(connection, corpus, next, stop)))
             .collect();
         let result = work();
-        done.store(true, Ordering::Release);
+        stop.store(true, Ordering::Release);
         for thread in threads {
             let panicked = |_| BenchError::Server("a writer's thread ended early".into());
             thread.join().map_err(panicked)??;
@@ -48,7 +48,7 @@ fn insert(
     mut connection: Connection,
     corpus: &dyn Corpus,
     next: &AtomicU64,
-    done: &AtomicBool,
+    stop: &AtomicBool,
 ) -> Result<(), BenchError> {
     let start = Instant::now();
     let mut documents = Vec::new();
@@ -57,7 +57,7 @@ fn insert(
         corpus.batch(first, first + BATCH, &mut documents);
         let message = insert_message(DATABASE, COLLECTION, &documents, Concern::Acknowledged);
         connection.succeed(&message)?;
-        if done.load(Ordering::Acquire) {
+        if stop.load(Ordering::Acquire) {
             break;
         }
         thread::sleep((TICK * tick).saturating_sub(start.elapsed()));

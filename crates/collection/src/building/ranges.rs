@@ -18,7 +18,7 @@ const SHARE_RANGES_MIN: usize = 2;
 
 /// The ranges that no thread and no follower has read yet.
 pub(super) struct RangeQueue {
-    left: Mutex<VecDeque<RecordRange>>,
+    queue: Mutex<VecDeque<RecordRange>>,
     total: usize,
 }
 
@@ -26,7 +26,7 @@ impl RangeQueue {
     pub fn new(ranges: Vec<RecordRange>) -> RangeQueue {
         RangeQueue {
             total: ranges.len(),
-            left: Mutex::new(ranges.into()),
+            queue: Mutex::new(ranges.into()),
         }
     }
 
@@ -36,25 +36,25 @@ impl RangeQueue {
     }
 
     pub fn len(&self) -> usize {
-        self.left.lock().len()
+        self.queue.lock().len()
     }
 
     pub fn pop(&self) -> Option<RecordRange> {
-        self.left.lock().pop_front()
+        self.queue.lock().pop_front()
     }
 
     pub fn push(&self, range: RecordRange) {
-        self.left.lock().push_back(range);
+        self.queue.lock().push_back(range);
     }
 
     /// Removes ranges from the back that follow each other, and returns them as one. `threads` is
     /// the number of threads that build, of all servers: the share is half of what each would get.
     pub fn pop_share(&self, threads: usize) -> Option<RecordRange> {
-        let mut left = self.left.lock();
-        let count = (left.len() / (2 * threads.max(1))).max(SHARE_RANGES_MIN);
-        let mut share = left.pop_back()?;
+        let mut queue = self.queue.lock();
+        let count = (queue.len() / (2 * threads.max(1))).max(SHARE_RANGES_MIN);
+        let mut share = queue.pop_back()?;
         for _ in 1..count {
-            match left.pop_back_if(|range| range.end == share.first) {
+            match queue.pop_back_if(|range| range.end == share.first) {
                 Some(range) => share.first = range.first,
                 None => break,
             }

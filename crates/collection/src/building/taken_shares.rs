@@ -14,7 +14,7 @@ use crate::catalog::rows::{self, Share};
 pub(crate) struct TakenShares {
     /// The id of this process. Unset if it takes no shares.
     id: OnceLock<[u8; 16]>,
-    taken: Mutex<HashSet<RunId>>,
+    runs: Mutex<HashSet<RunId>>,
     is_over: AtomicBool,
 }
 
@@ -38,17 +38,17 @@ impl TakenShares {
         let Some(id) = self.id.get().filter(|_| !self.is_over()) else {
             return Ok(None);
         };
-        let mut taken = self.taken.lock();
+        let mut runs = self.runs.lock();
         let (mut present, mut found) = (HashSet::new(), None);
         for share in rows::shares(catalog)? {
             present.insert(share.run);
-            if found.is_none() && share.row.builder == *id && !taken.contains(&share.run) {
+            if found.is_none() && share.row.builder == *id && !runs.contains(&share.run) {
                 found = Some(share);
             }
         }
         // A row that has disappeared never appears again.
-        taken.retain(|run| present.contains(run));
-        taken.extend(found.as_ref().map(|it| it.run));
+        runs.retain(|run| present.contains(run));
+        runs.extend(found.as_ref().map(|it| it.run));
         Ok(found)
     }
 }

@@ -81,7 +81,7 @@ pub(crate) fn check_case<'n>(
         None => Ok(()),
         Some(existing) => Err(Error::DatabaseDifferCase {
             existing: existing.database.clone(),
-            wanted: database.to_owned(),
+            requested: database.to_owned(),
         }),
     }
 }

@@ -198,12 +198,12 @@ pub fn entries_of(index: &Index, commits: &[Arc<Commit>], probe: &KeyProbe<'_>) 
     builder.finish()
 }
 
-/// Visits the entries of commits, except inserted documents whose bytes `is_wanted` rejects. It is
+/// Visits the entries of commits, except inserted documents whose bytes `includes` rejects. It is
 /// called for all documents of an operation first.
 fn each_entry(
     index: &Index,
     commits: &[Arc<Commit>],
-    is_wanted: impl Fn(&[u8]) -> bool,
+    includes: impl Fn(&[u8]) -> bool,
     mut visit: impl FnMut(Entry<'_>),
 ) {
     let mut scratch = Scratch::default();
@@ -211,10 +211,10 @@ fn each_entry(
         match operation {
             Operation::Insert {
                 first, documents, ..
-            } if is_wanted(documents) => {
+            } if includes(documents) => {
                 let numbered = record::documents(documents).zip(first.and_following());
-                let wanted = numbered.filter(|((_, it), _)| is_wanted(it.as_bytes()));
-                for ((_, document), id) in wanted {
+                let included = numbered.filter(|((_, it), _)| includes(it.as_bytes()));
+                for ((_, document), id) in included {
                     let mut add = |key: &[u8], payload: &[u8]| {
                         visit(addition(key, id, position, payload));
                     };

@@ -211,8 +211,8 @@ impl RepairJob<'_> {
             if (entry.key, entry.id) != (key.as_slice(), *id) {
                 break;
             }
-            let is_wanted = versions.last().is_none_or(|it| it.position > oldest);
-            if is_wanted {
+            let is_readable = versions.last().is_none_or(|it| it.position > oldest);
+            if is_readable {
                 let entries = if entry.deleted {
                     Entries::new()
                 } else {

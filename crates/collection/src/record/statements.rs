@@ -126,8 +126,8 @@ pub fn push_deleted(
     old: Document<'_>,
 ) -> Result<(), Bug> {
     push_one(payload, statements)?;
-    let kept = (statements.image != RetainedImage::Id).then(|| old.to_buf());
-    StatementResult::Deleted(kept).push(payload);
+    let image = (statements.image != RetainedImage::Id).then(|| old.to_buf());
+    StatementResult::Deleted(image).push(payload);
     Ok(())
 }
 

@@ -28,7 +28,7 @@ pub struct Claim<'c> {
     /// The claim has a range of increasing `_id`s.
     has_range: bool,
     /// Set while the claim holds a key or a range.
-    held: Option<HeldRank>,
+    rank: Option<HeldRank>,
 }
 
 #[derive(Debug, Default)]
@@ -164,7 +164,7 @@ impl Claims {
             keys: Vec::new(),
             distinct: 0,
             has_range: false,
-            held: None,
+            rank: None,
         }
     }
 }
@@ -197,7 +197,7 @@ impl Claim<'_> {
         while !state.is_empty() && keys.iter().any(|it| state.is_held(self.id, it)) {
             // The claim's own range contains no key for which another commit waits while it holds
             // keys.
-            if self.held.is_none() {
+            if self.rank.is_none() {
                 HeldRank::check(Rank::Claim);
             }
             self.claims.released.wait(&mut state);
@@ -221,7 +221,7 @@ impl Claim<'_> {
 
     /// Records that this thread holds a claim, for the check of the order of locks.
     fn hold_rank(&mut self) {
-        self.held
+        self.rank
             .get_or_insert_with(|| HeldRank::unchecked(Rank::Claim));
     }
 }

@@ -37,10 +37,10 @@ pub(super) struct KeyEntry {
     document: usize,
     /// Once sorted, the number of the first equal key.
     first: usize,
-    /// Whether it must be looked up because a record may have it.
+    /// `true` if it must be looked up, because a record may have it.
     pub look_up: bool,
-    /// Whether a document of the same insert has taken it.
-    pub taken: bool,
+    /// `true` if a document of the same insert has it.
+    pub is_taken: bool,
     /// What the transaction knows about it, if there is one.
     pub ownership: Option<KeyOwnership>,
 }
@@ -51,7 +51,7 @@ pub(super) struct InsertKey<'i, 'k> {
     pub index: &'i Index,
     pub bytes: &'k [u8],
     /// The first key that is equal to it. It contains what is known about all of them.
-    pub known: &'k KeyEntry,
+    pub first_equal: &'k KeyEntry,
 }
 
 impl KeyEntry {
@@ -93,7 +93,7 @@ impl<'i> InsertKeys<'i> {
                         document,
                         first: keys.len(),
                         look_up: true,
-                        taken: false,
+                        is_taken: false,
                         ownership: None,
                     });
                     bytes.extend_from_slice(key);
@@ -153,7 +153,7 @@ impl<'i> InsertKeys<'i> {
         Ok(InsertKey {
             index: &self.index_of(key)?.index,
             bytes: key.bytes(&self.bytes),
-            known: self.keys.get(key.first).ok_or_else(no_key)?,
+            first_equal: self.keys.get(key.first).ok_or_else(no_key)?,
         })
     }
 
@@ -166,7 +166,7 @@ impl<'i> InsertKeys<'i> {
     /// Marks a key as taken by a document of the insert.
     pub fn take(&mut self, number: usize) -> Result<(), Bug> {
         let first = self.key_mut(number)?.first;
-        self.key_mut(first)?.taken = true;
+        self.key_mut(first)?.is_taken = true;
         Ok(())
     }
 
@@ -208,7 +208,7 @@ impl<'i> InsertKeys<'i> {
         for number in 0..self.keys.len() {
             let key = self.key(number)?;
             // An equal key was locked already.
-            if key.known.first != number {
+            if key.first_equal.first != number {
                 continue;
             }
             let ownership = locker.lock(key.index, key.bytes, None)?;
@@ -305,7 +305,7 @@ mod tests {
             document: 0,
             first: 0,
             look_up: true,
-            taken: false,
+            is_taken: false,
             ownership: None,
         });
         let claims = Claims::default();

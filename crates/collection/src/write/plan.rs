@@ -13,8 +13,8 @@ use crate::record::KeyHashes;
 #[derive(Debug, Default)]
 pub(crate) struct InsertPlan {
     pub accepted: Vec<AcceptedDocument>,
-    /// The number of documents decided on so far.
-    seen: usize,
+    /// The index of the next document in the request.
+    next_index: usize,
     /// The number of documents to insert.
     pub count: usize,
     /// The documents that cannot be inserted.
@@ -51,16 +51,16 @@ impl InsertPlan {
                 self.accepted.push(AcceptedDocument {
                     offset,
                     length,
-                    index: self.seen,
+                    index: self.next_index,
                 });
                 self.count += 1;
             }
             Err(error) => self.errors.push(InsertError {
-                index: self.seen,
+                index: self.next_index,
                 error,
             }),
         }
-        self.seen += 1;
+        self.next_index += 1;
     }
 
     /// Returns `true` if an error ends the insert.
@@ -71,7 +71,7 @@ impl InsertPlan {
     pub fn last_is_accepted(&self) -> bool {
         self.accepted
             .last()
-            .is_some_and(|document| document.index + 1 == self.seen)
+            .is_some_and(|document| document.index + 1 == self.next_index)
     }
 
     /// Returns the documents to insert, one after the other. This is the same buffer if none is

@@ -120,10 +120,10 @@ impl Collection {
             let lookup = KeyLookup {
                 index: key.index,
                 key: key.bytes,
-                look_up: key.known.look_up,
-                ownership: key.known.ownership,
+                look_up: key.first_equal.look_up,
+                ownership: key.first_equal.ownership,
             };
-            if key.known.taken || check.exists(&lookup, None)? {
+            if key.first_equal.is_taken || check.exists(&lookup, None)? {
                 return Ok(Some(*number));
             }
         }

@@ -24,7 +24,7 @@ use crate::output::{
 use crate::programs::{FileContext, Programs};
 use crate::text_parts::split_into_parts;
 use crate::zip_package::ZipPackage;
-use conversion::HeldDocument;
+use conversion::IncompleteDocument;
 pub(crate) use conversion::is_converted;
 
 /// The number of bytes that suffice to detect a format.
@@ -126,7 +126,7 @@ pub(crate) struct Extraction<'a> {
     languages: Languages,
     programs: Option<&'a mut dyn Programs>,
     /// A document that is held back until programs have completed it.
-    held: Option<HeldDocument>,
+    incomplete: Option<IncompleteDocument>,
     division: Option<Division>,
     emit: &'a mut dyn FnMut(Output),
 }
@@ -146,7 +146,7 @@ impl<'a> Extraction<'a> {
             path: context.path,
             languages: context.languages.cloned().unwrap_or_default(),
             programs: context.programs,
-            held: None,
+            incomplete: None,
             division: None,
             emit,
         }

@@ -15,7 +15,7 @@ pub struct SectionCheck<'s> {
     interval: RestartInterval,
     last_key: Vec<u8>,
     last_id: RecordId,
-    found: EntryDigest,
+    digest: EntryDigest,
 }
 
 impl Section {
@@ -35,7 +35,7 @@ impl Section {
             interval: RestartInterval::default(),
             last_key: Vec::new(),
             last_id: RecordId::MIN,
-            found: EntryDigest::default(),
+            digest: EntryDigest::default(),
         })
     }
 }
@@ -70,7 +70,7 @@ impl SectionCheck<'_> {
                     self.last_key.extend_from_slice(entry.key);
                 }
                 self.last_id = entry.id;
-                self.found.add(entry.key, entry.id, entry.payload);
+                self.digest.add(entry.key, entry.id, entry.payload);
             }
         }
         Ok(true)
@@ -78,8 +78,8 @@ impl SectionCheck<'_> {
 
     fn check_digest(&self) -> Result<(), StorageError> {
         let section = self.section;
-        let has_other_digest = section.digest().is_some_and(|it| it != self.found);
-        if self.found.entries == section.descriptor.entries && !has_other_digest {
+        let has_other_digest = section.digest().is_some_and(|it| it != self.digest);
+        if self.digest.entries == section.descriptor.entries && !has_other_digest {
             return Ok(());
         }
         let what = "its entries are not those that it was written with";

@@ -81,7 +81,7 @@ struct KeyList {
     key_start: usize,
     key_length: u32,
     /// The bytes that are left in the last chunk.
-    left: u16,
+    bytes_left: u16,
     /// An id was not greater than the one before.
     is_unordered: bool,
     last_id: RecordId,
@@ -173,7 +173,7 @@ impl EntryLists {
         list.last_id = id;
         let head_length = varint::length(step) + varint::length(payload.len() as u64);
         let length = head_length + payload.len();
-        if length > usize::from(list.left) {
+        if length > usize::from(list.bytes_left) {
             self.added.clear();
             varint::put(&mut self.added, step);
             varint::put(&mut self.added, payload.len() as u64);
@@ -185,7 +185,7 @@ impl EntryLists {
         varint::write(rest, payload.len() as u64);
         content.copy_from_slice(payload);
         list.end += length;
-        list.left -= length as u16;
+        list.bytes_left -= length as u16;
     }
 
     /// Appends the divided entry to a list whose last chunk has no room for all of it.
@@ -194,20 +194,20 @@ impl EntryLists {
         let list = &mut self.lists[number];
         let mut rest = self.added.as_slice();
         while !rest.is_empty() {
-            if list.left == 0 {
+            if list.bytes_left == 0 {
                 let next = self.chunks.len();
                 self.chunks[list.end..list.end + LINK_BYTES]
                     .copy_from_slice(&(next as u64).to_le_bytes());
                 list.chunk_bytes = next_chunk_bytes(usize::from(list.chunk_bytes)) as u16;
-                (list.end, list.left) = (next, list.chunk_bytes);
+                (list.end, list.bytes_left) = (next, list.chunk_bytes);
                 let grown = next + usize::from(list.chunk_bytes) + LINK_BYTES;
                 self.chunks.resize(grown, 0);
             }
-            let length = rest.len().min(usize::from(list.left));
+            let length = rest.len().min(usize::from(list.bytes_left));
             let (part, behind) = rest.split_at(length);
             self.chunks[list.end..list.end + length].copy_from_slice(part);
             list.end += length;
-            list.left -= length as u16;
+            list.bytes_left -= length as u16;
             rest = behind;
         }
     }
@@ -249,7 +249,7 @@ impl EntryLists {
             head,
             key_start,
             key_length: key.len() as u32,
-            left: CHUNK_BYTES_MIN as u16,
+            bytes_left: CHUNK_BYTES_MIN as u16,
             is_unordered: false,
             last_id: RecordId::MIN,
             first_chunk,
@@ -314,7 +314,7 @@ impl EntryLists {
     fn copy(&self, list: &KeyList, bytes: &mut Vec<u8>) -> Result<(), Bug> {
         bytes.clear();
         let (mut start, mut length) = (list.first_chunk, CHUNK_BYTES_MIN);
-        let last = list.end + usize::from(list.left) - usize::from(list.chunk_bytes);
+        let last = list.end + usize::from(list.bytes_left) - usize::from(list.chunk_bytes);
         while start != last {
             let link = start + length;
             bytes.extend_from_slice(&self.chunks[start..link]);

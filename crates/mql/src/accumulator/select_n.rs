@@ -109,8 +109,8 @@ impl SelectN {
             return;
         };
         let least = self.selection == Selection::Least;
-        let before = |kept: &Value| {
-            let order = collation::compare(collation, kept.as_ref(), found);
+        let before = |selected: &Value| {
+            let order = collation::compare(collation, selected.as_ref(), found);
             if least { order.is_le() } else { order.is_ge() }
         };
         let index = self.values.partition_point(before);
@@ -231,7 +231,7 @@ impl Top {
     /// `$bottom`, the first) value if there are too many.
     pub fn add(&mut self, key: SortKey, value: ExprValue<'_>) {
         let count = self.count();
-        let index = self.values.partition_point(|(kept, _)| *kept <= key);
+        let index = self.values.partition_point(|(known, _)| *known <= key);
         if !self.bottom && index >= count {
             return;
         }

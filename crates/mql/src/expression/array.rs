@@ -184,7 +184,7 @@ pub(crate) fn prepare_contains(call: &mut Call) -> Result<(), Error> {
     let mut values: Vec<Value> = list.iter().map(ValueRef::to_value).collect();
     if values.len() >= ELEMENTS_MIN {
         values.sort_by(|one, other| one.as_ref().compare(other.as_ref()));
-        values.dedup_by(|next, kept| next.as_ref().equals(kept.as_ref()));
+        values.dedup_by(|next, previous| next.as_ref().equals(previous.as_ref()));
         call.prepared = PreparedArguments::Sorted(values.into());
     }
     Ok(())

@@ -123,7 +123,7 @@ pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a
     }
     let elements = array(&input, 28651, "input to $filter")?;
     let limit = filter_limit(&call.value(2, context)?)?;
-    let mut kept = LimitedArrayBuilder::new(call.operator.name);
+    let mut result = LimitedArrayBuilder::new(call.operator.name);
     let offset_cache = OffsetCache::new(call.frame(0), context.offset_cache);
     let context = context.with_offset_cache(&offset_cache);
     for element in elements {
@@ -134,15 +134,15 @@ pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a
         };
         let condition = call.argument(1).evaluate(&context.with_frame(&frame))?;
         if condition.is_truthy() {
-            kept.push(element)?
+            result.push(element)?
         } else {
             count_work(1)?
         }
-        if kept.count() == limit {
+        if result.count() == limit {
             break;
         }
     }
-    Ok(kept.finish().into())
+    Ok(result.finish().into())
 }
 
 /// Returns the limit of `$filter`. There is none if the value is null or missing.

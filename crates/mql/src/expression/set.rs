@@ -28,7 +28,7 @@ impl<'v, 'c> ValueSet<'v, 'c> {
     ) -> Result<ValueSet<'v, 'c>, Error> {
         let mut values = LimitedVec::collect_from(values, call.operator.name)?;
         sort_by(&mut values, |one, other| context.compare(*one, *other))?;
-        values.dedup_by(|next, kept| context.equals(*next, *kept));
+        values.dedup_by(|next, previous| context.equals(*next, *previous));
         Ok(ValueSet {
             values,
             context: *context,
@@ -109,13 +109,13 @@ pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> EvalResul
     if one.is_nullish() || other.is_nullish() {
         return Ok(ExprValue::NULL);
     }
-    let (kept, taken) = (
+    let (minuend, subtrahend) = (
         array(call, &one, 17048)?,
         ValueSet::new(array(call, &other, 17049)?, call, context)?,
     );
     let mut values = LimitedVec::new(call.operator.name);
-    for (index, value) in kept.iter().enumerate() {
-        if !taken.contains(value)? {
+    for (index, value) in minuend.iter().enumerate() {
+        if !subtrahend.contains(value)? {
             values.push((index, value))?;
         }
     }
@@ -123,7 +123,7 @@ pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> EvalResul
     sort_by(&mut values, |(_, one), (_, other)| {
         context.compare(*one, *other)
     })?;
-    values.dedup_by(|(_, next), (_, kept)| context.equals(*next, *kept));
+    values.dedup_by(|(_, next), (_, previous)| context.equals(*next, *previous));
     values.sort_by_key(|(index, _)| *index);
     Ok(values
         .iter()

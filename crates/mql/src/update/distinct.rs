@@ -6,7 +6,7 @@ use super::modifier::Execution;
 
 /// Sorted distinct values.
 pub(super) struct Distinct<'v, 'r> {
-    /// The values with their indexes in the operand. Of equal values the first one is kept.
+    /// The values with their indexes in the operand. Of equal values the first one is previous.
     values: Vec<(usize, ValueRef<'v>)>,
     execution: &'r Execution<'r>,
 }
@@ -14,9 +14,9 @@ pub(super) struct Distinct<'v, 'r> {
 impl<'v, 'r> Distinct<'v, 'r> {
     pub fn new(values: &'v [Value], execution: &'r Execution<'r>) -> Distinct<'v, 'r> {
         let mut values: Vec<_> = values.iter().map(Value::as_ref).enumerate().collect();
-        // The sort is stable, so the first of equal values is kept.
+        // The sort is stable, so the first of equal values is previous.
         values.sort_by(|(_, one), (_, other)| execution.compare(*one, *other));
-        values.dedup_by(|(_, next), (_, kept)| execution.equals(*next, *kept));
+        values.dedup_by(|(_, next), (_, previous)| execution.equals(*next, *previous));
         Distinct { values, execution }
     }
 

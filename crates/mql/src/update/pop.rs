@@ -38,9 +38,9 @@ impl Modifier for Pop {
         if array.is_empty() {
             return Ok(Change::Keep);
         }
-        let kept = array.count() - 1;
+        let count = array.count() - 1;
         let skipped = usize::from(self.first);
-        let rest: ArrayBuf = array.iter().skip(skipped).take(kept).collect();
+        let rest: ArrayBuf = array.iter().skip(skipped).take(count).collect();
         Ok(Change::owned(rest))
     }
 }

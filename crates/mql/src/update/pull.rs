@@ -134,17 +134,17 @@ impl Modifier for Pull {
             )));
         };
         let is_pulled = self.condition.test(at.execution);
-        let mut kept = Vec::new();
+        let mut elements = Vec::new();
         let mut pulled = false;
         for element in array {
             if is_pulled(element)? {
                 pulled = true;
             } else {
-                kept.push(element);
+                elements.push(element);
             }
         }
         Ok(if pulled {
-            Change::owned(kept.into_iter().collect::<ArrayBuf>())
+            Change::owned(elements.into_iter().collect::<ArrayBuf>())
         } else {
             Change::Keep
         })

@@ -143,13 +143,13 @@ impl Push {
             is_changed |= !elements.is_empty();
         }
         if let Some(slice) = self.slice {
-            let kept = usize::try_from(slice.unsigned_abs()).unwrap_or(usize::MAX);
-            if elements.len() > kept {
-                let dropped = elements.len() - kept;
+            let count = usize::try_from(slice.unsigned_abs()).unwrap_or(usize::MAX);
+            if elements.len() > count {
+                let dropped = elements.len() - count;
                 let range = if slice < 0 {
                     0..dropped
                 } else {
-                    kept..elements.len()
+                    count..elements.len()
                 };
                 elements.drain(range);
                 is_changed = true;

@@ -17,7 +17,7 @@ pub struct DocumentStream<R> {
     /// The text from the next document on, as far as it was read.
     text: String,
     /// The number of bytes of `text` that belong to documents that were returned.
-    done: usize,
+    offset: usize,
     /// `None` before the first document, then whether the documents are in an array.
     is_array: Option<bool>,
     /// The position of `text` in the source.
@@ -46,7 +46,7 @@ impl<R: Read> DocumentStream<R> {
         DocumentStream {
             source: TextReader::new(source),
             text: String::new(),
-            done: 0,
+            offset: 0,
             is_array: None,
             start: TextPosition::default(),
             is_over: false,
@@ -55,7 +55,7 @@ impl<R: Read> DocumentStream<R> {
 
     fn read(&mut self) -> Result<Option<DocumentBuf>, String> {
         loop {
-            let text = self.text.get(self.done..).unwrap_or_default();
+            let text = self.text.get(self.offset..).unwrap_or_default();
             let mut reader = match self.is_array {
                 None => DocumentReader::new(text),
                 Some(is_array) => DocumentReader::resume(text, is_array),
@@ -69,7 +69,7 @@ impl<R: Read> DocumentStream<R> {
             return match read {
                 Some(Ok(document)) => {
                     self.is_array = Some(reader.is_array());
-                    self.done += reader.offset();
+                    self.offset += reader.offset();
                     Ok(Some(document))
                 }
                 Some(Err(error)) => Err(self.in_source(error).to_string()),
@@ -81,10 +81,10 @@ impl<R: Read> DocumentStream<R> {
     /// Doubles the text, so that parsing a long document again after each read takes linear time in
     /// total.
     fn read_more(&mut self) -> Result<(), String> {
-        let done = self.text.get(..self.done).unwrap_or_default();
-        self.start = self.position_after(done);
-        self.text.drain(..self.done);
-        self.done = 0;
+        let returned = self.text.get(..self.offset).unwrap_or_default();
+        self.start = self.position_after(returned);
+        self.text.drain(..self.offset);
+        self.offset = 0;
         if self.text.len() >= TEXT_BYTES_MAX {
             let (line, mebibytes) = (self.start.lines + 1, TEXT_BYTES_MAX >> 20);
             return Err(format!(
@@ -114,8 +114,8 @@ impl<R: Read> DocumentStream<R> {
 
     /// Converts the position of an error in `text` to the position in the source.
     fn in_source(&self, error: SyntaxError) -> SyntaxError {
-        let done = self.text.get(..self.done).unwrap_or_default();
-        let TextPosition { lines, columns } = self.position_after(done);
+        let returned = self.text.get(..self.offset).unwrap_or_default();
+        let TextPosition { lines, columns } = self.position_after(returned);
         let is_first = error.line == 1;
         SyntaxError {
             line: error.line + lines,
@@ -162,7 +162,7 @@ mod tests {
         loop {
             let shown = stream
                 .text
-                .get(stream.done..)
+                .get(stream.offset..)
                 .unwrap_or_default()
                 .to_owned();
             let mut reader = match stream.is_array {

@@ -168,7 +168,7 @@ pub(super) struct BucketAutoOperator {
     environment: Environment,
     bytes_max: usize,
     input: BoxOperator,
-    done: Option<std::vec::IntoIter<DocumentBuf>>,
+    result: Option<std::vec::IntoIter<DocumentBuf>>,
     counters: Counters,
 }
 
@@ -185,7 +185,7 @@ impl BucketAutoOperator {
             environment,
             bytes_max,
             input,
-            done: None,
+            result: None,
             counters: Counters::default(),
         })
     }
@@ -321,10 +321,10 @@ fn join_ends(buckets: &mut [AutoBucket]) {
 
 impl Operator for BucketAutoOperator {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
-        if self.done.is_none() {
-            self.done = Some(self.run(interrupt)?.into_iter());
+        if self.result.is_none() {
+            self.result = Some(self.run(interrupt)?.into_iter());
         }
-        let row = self.done.as_mut().and_then(Iterator::next).map(Row::new);
+        let row = self.result.as_mut().and_then(Iterator::next).map(Row::new);
         self.counters.record(&row);
         Ok(row)
     }

@@ -64,24 +64,24 @@ impl Rewriting<'_> {
 
 /// Adds a filter to the stages, as early as possible. Joins it with the filter before it.
 pub fn push_filter(
-    done: &mut Vec<Stage>,
+    stages: &mut Vec<Stage>,
     stage: Stage,
     environment: &Environment,
 ) -> Result<(), Error> {
-    let (filter, is_passed) = match (&stage.kind, done.last()) {
+    let (filter, is_passed) = match (&stage.kind, stages.last()) {
         (StageKind::Match(filter), Some(before)) => (filter, before.kind.has_lineage()),
-        _ => return insert(done, done.len(), stage, environment),
+        _ => return insert(stages, stages.len(), stage, environment),
     };
     let document = stage.source.get("$match").and_then(ValueRef::as_document);
     let Some(document) = document.filter(|_| is_passed) else {
-        return insert(done, done.len(), stage, environment);
+        return insert(stages, stages.len(), stage, environment);
     };
     let mut moved: Vec<MovingCondition> = Vec::new();
     let mut rewriting = Rewriting {
         environment,
         bytes: 0,
     };
-    for condition in conditions(document, filter, done.len(), environment)? {
+    for condition in conditions(document, filter, stages.len(), environment)? {
         // A condition that can fail stays after those that exclude documents from it.
         let guards = moved.iter().filter(|other| !other.is_repeated);
         let floor = if may_fail(condition.document.as_document()) {
@@ -89,26 +89,26 @@ pub fn push_filter(
         } else {
             0
         };
-        advance(condition, floor, done, &mut rewriting, &mut moved)?;
+        advance(condition, floor, stages, &mut rewriting, &mut moved)?;
     }
     if moved
         .iter()
-        .all(|condition| condition.position == done.len())
+        .all(|condition| condition.position == stages.len())
     {
-        return insert(done, done.len(), stage, environment);
+        return insert(stages, stages.len(), stage, environment);
     }
     // From the end, so that earlier positions do not change.
-    for position in (0..=done.len()).rev() {
+    for position in (0..=stages.len()).rev() {
         let here = moved
             .iter()
             .filter(|condition| condition.position == position);
         let mut inserted: Vec<&MovingCondition> = here.collect();
         if inserted.iter().any(|condition| condition.is_repeated) {
-            let known = known(done, position);
+            let known = known(stages, position);
             inserted.retain(|one| !one.is_repeated || !known.contains(&one.document));
         }
         if let Some(stage) = join_conditions(&inserted, environment)? {
-            insert(done, position, stage, environment)?;
+            insert(stages, position, stage, environment)?;
         }
     }
     Ok(())
@@ -162,7 +162,7 @@ fn split_conditions(document: Document<'_>, conditions: &mut Vec<DocumentBuf>) {
 fn advance(
     mut condition: MovingCondition,
     floor: usize,
-    done: &[Stage],
+    stages: &[Stage],
     rewriting: &mut Rewriting<'_>,
     moved: &mut Vec<MovingCondition>,
 ) -> Result<(), Error> {
@@ -170,7 +170,7 @@ fn advance(
         && let Some(stage) = condition
             .position
             .checked_sub(1)
-            .and_then(|it| done.get(it))
+            .and_then(|it| stages.get(it))
     {
         let (document, is_part) = match condition.over(stage)? {
             FilterPushdown::Nothing => break,
@@ -191,7 +191,7 @@ fn advance(
     }
     let is_in_front = match condition.position {
         0 => true,
-        1 => done
+        1 => stages
             .first()
             .is_some_and(|first| matches!(first.kind, StageKind::Match(_))),
         _ => false,
@@ -203,9 +203,9 @@ fn advance(
 }
 
 /// Returns the conditions of the filter before a position.
-fn known(done: &[Stage], position: usize) -> Vec<DocumentBuf> {
+fn known(stages: &[Stage], position: usize) -> Vec<DocumentBuf> {
     let mut known = Vec::new();
-    let before = position.checked_sub(1).and_then(|it| done.get(it));
+    let before = position.checked_sub(1).and_then(|it| stages.get(it));
     let filter = before.and_then(|stage| stage.source.get("$match")?.as_document());
     if let Some(filter) = filter {
         split_conditions(filter, &mut known);
@@ -252,14 +252,14 @@ fn conjuncts(filter: Document<'_>) -> Vec<Value> {
 
 /// Inserts a filter at a position, or joins it with the filter before.
 fn insert(
-    done: &mut Vec<Stage>,
+    stages: &mut Vec<Stage>,
     position: usize,
     stage: Stage,
     environment: &Environment,
 ) -> Result<(), Error> {
     let before = position
         .checked_sub(1)
-        .and_then(|before| done.get_mut(before));
+        .and_then(|before| stages.get_mut(before));
     match before {
         Some(Stage {
             source,
@@ -274,7 +274,7 @@ fn insert(
             *source = DocumentBuf::new();
             source.push("$match", joined);
         }
-        _ => done.insert(position, stage),
+        _ => stages.insert(position, stage),
     }
     Ok(())
 }

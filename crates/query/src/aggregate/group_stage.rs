@@ -158,7 +158,7 @@ struct GroupOperator {
     group: Group,
     environment: Environment,
     input: BoxOperator,
-    done: Option<GroupOutput>,
+    result: Option<GroupOutput>,
     memory: MemoryLimit,
     counters: Counters,
 }
@@ -184,7 +184,7 @@ impl GroupOperator {
             group,
             environment,
             input,
-            done: None,
+            result: None,
             memory,
             counters: Counters::default(),
         }
@@ -242,7 +242,7 @@ impl GroupOperator {
 
     /// Returns the document of the next group.
     fn print_next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<DocumentBuf>, Error> {
-        match &mut self.done {
+        match &mut self.result {
             None => Ok(None),
             Some(GroupOutput::InMemory { ids, states }) => {
                 let id = ids.next();
@@ -259,12 +259,12 @@ impl GroupOperator {
 
 impl Operator for GroupOperator {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
-        if self.done.is_none() {
-            let done = match self.take_count(interrupt)? {
-                Some(done) => done,
+        if self.result.is_none() {
+            let output = match self.take_count(interrupt)? {
+                Some(output) => output,
                 None => self.take_all(interrupt)?,
             };
-            self.done = Some(done);
+            self.result = Some(output);
         }
         let row = self.print_next(interrupt)?.map(Row::new);
         self.counters.record(&row);

@@ -89,7 +89,7 @@ struct RandomRecords {
     source: Arc<dyn Source>,
     ids: RangeInclusive<u64>,
     drawn_ids: HashSet<RecordId>,
-    left: u64,
+    remaining: u64,
     /// How many draws may still fail, because an id has no record or was drawn before.
     misses_left: u64,
     rest: Option<SortedRows>,
@@ -136,7 +136,7 @@ impl RandomRecords {
             source: source.clone(),
             ids: first..=last,
             drawn_ids: HashSet::new(),
-            left: size,
+            remaining: size,
             misses_left: MISSES_MIN + MISSES_PER_RECORD * size,
             rest: None,
             allow_disk_use,
@@ -172,7 +172,7 @@ impl RandomRecords {
 
     /// Returns a random sample of the records that were not drawn.
     fn read_rest(&mut self, interrupt: &dyn Interrupt) -> Result<SortedRows, Error> {
-        let mut sorter = Sorter::new(Some(self.left), MemoryLimit::new(self.allow_disk_use));
+        let mut sorter = Sorter::new(Some(self.remaining), MemoryLimit::new(self.allow_disk_use));
         let mut records = self.source.records(Direction::Forward)?;
         while records.next()? {
             self.pace.step(interrupt)?;
@@ -188,7 +188,7 @@ impl RandomRecords {
 
 impl Operator for RandomRecords {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
-        if self.left == 0 {
+        if self.remaining == 0 {
             return Ok(None);
         }
         let drawn = match self.draw_row(interrupt)? {
@@ -204,9 +204,10 @@ impl Operator for RandomRecords {
         };
         match &drawn {
             Some(_) => {
-                (self.left, self.counters.returned) = (self.left - 1, self.counters.returned + 1)
+                (self.remaining, self.counters.returned) =
+                    (self.remaining - 1, self.counters.returned + 1)
             }
-            None => self.left = 0,
+            None => self.remaining = 0,
         }
         Ok(drawn)
     }

@@ -171,7 +171,7 @@ pub(super) struct WindowFieldsOperator {
     sorted: SortedRows,
     /// The first row of the next partition.
     first: Option<KeyedRow>,
-    done: std::vec::IntoIter<Row>,
+    result: std::vec::IntoIter<Row>,
     counters: Counters,
 }
 
@@ -193,7 +193,7 @@ impl WindowFieldsOperator {
             sorter: Some(Sorter::new(None, MemoryLimit::new(allow_disk_use))),
             sorted: SortedRows::empty(),
             first: None,
-            done: Vec::new().into_iter(),
+            result: Vec::new().into_iter(),
             counters: Counters::default(),
         }
     }
@@ -318,11 +318,11 @@ impl Operator for WindowFieldsOperator {
         if let Some(sorter) = self.sorter.take() {
             self.take_all(sorter, interrupt)?;
         }
-        if self.done.len() == 0 {
+        if self.result.len() == 0 {
             let rows = self.next_partition()?;
-            self.done = self.compute(rows, interrupt)?.into_iter();
+            self.result = self.compute(rows, interrupt)?.into_iter();
         }
-        let row = self.done.next();
+        let row = self.result.next();
         self.counters.record(&row);
         Ok(row)
     }

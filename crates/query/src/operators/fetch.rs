@@ -15,7 +15,7 @@ use crate::row::{Content, Pace, Row};
 use crate::source::Source;
 
 /// Adds the documents to the rows of the input. Several documents are read together, more each
-/// time. Rows of the input are read ahead for this, but no more than are still wanted.
+/// time. Rows of the input are read ahead for this, but no more than the rows that are still needed.
 pub(super) struct Fetch {
     source: Arc<dyn Source>,
     filter: Option<Filter>,
@@ -26,7 +26,7 @@ pub(super) struct Fetch {
     /// The number of rows that are read ahead next.
     together: u64,
     /// The number of rows that the result needs at most.
-    wanted: u64,
+    rows_max: u64,
     counters: Counters,
     pace: Pace,
 }
@@ -40,7 +40,7 @@ impl Fetch {
             waiting: VecDeque::new(),
             documents: PrefetchedDocuments::default(),
             together: 1,
-            wanted: u64::MAX,
+            rows_max: u64::MAX,
             counters: Counters::default(),
             pace: Pace::default(),
         }
@@ -72,7 +72,7 @@ impl Fetch {
     }
 
     fn read_ahead(&mut self, interrupt: &dyn Interrupt) -> Result<(), Error> {
-        let left = self.wanted.saturating_sub(self.counters.returned);
+        let left = self.rows_max.saturating_sub(self.counters.returned);
         for _ in 0..left.clamp(1, self.together) {
             match self.input.next(interrupt)? {
                 Some(row) => self.waiting.push_back(row),
@@ -116,7 +116,7 @@ impl Operator for Fetch {
     }
 
     fn want_rows(&mut self, rows: u64) {
-        self.wanted = rows;
+        self.rows_max = rows;
     }
 
     counted!(counters, input);

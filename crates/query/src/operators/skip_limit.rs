@@ -8,7 +8,7 @@ use crate::row::Row;
 
 /// Leaves out the first rows.
 pub(crate) struct Skip {
-    left: u64,
+    remaining: u64,
     input: BoxOperator,
     counters: Counters,
 }
@@ -16,7 +16,7 @@ pub(crate) struct Skip {
 impl Skip {
     pub fn new(amount: u64, input: BoxOperator) -> Skip {
         Skip {
-            left: amount,
+            remaining: amount,
             input,
             counters: Counters::default(),
         }
@@ -25,23 +25,23 @@ impl Skip {
 
 impl Operator for Skip {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
-        while self.left > 0 && self.input.next(interrupt)?.is_some() {
-            self.left -= 1;
+        while self.remaining > 0 && self.input.next(interrupt)?.is_some() {
+            self.remaining -= 1;
             self.counters.works += 1;
         }
         let row = self.input.next(interrupt)?;
-        self.left = 0;
+        self.remaining = 0;
         self.counters.record(&row);
         Ok(row)
     }
 
     fn want_rows(&mut self, rows: u64) {
-        self.input.want_rows(rows.saturating_add(self.left));
+        self.input.want_rows(rows.saturating_add(self.remaining));
     }
 
     fn count_known(&mut self, interrupt: &dyn Interrupt) -> Result<Option<u64>, Error> {
         let count = self.input.count_known(interrupt)?;
-        let count = count.map(|count| count.saturating_sub(self.left));
+        let count = count.map(|count| count.saturating_sub(self.remaining));
         self.counters.record_count(count);
         Ok(count)
     }
@@ -51,7 +51,7 @@ impl Operator for Skip {
 
 /// Ends after a number of rows.
 pub(crate) struct Limit {
-    left: u64,
+    remaining: u64,
     input: BoxOperator,
     counters: Counters,
 }
@@ -60,7 +60,7 @@ impl Limit {
     pub fn new(amount: u64, mut input: BoxOperator) -> Limit {
         input.want_rows(amount);
         Limit {
-            left: amount,
+            remaining: amount,
             input,
             counters: Counters::default(),
         }
@@ -69,24 +69,24 @@ impl Limit {
 
 impl Operator for Limit {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
-        let row = match self.left {
+        let row = match self.remaining {
             0 => None,
             _ => self.input.next(interrupt)?,
         };
-        self.left = self.left.saturating_sub(1);
+        self.remaining = self.remaining.saturating_sub(1);
         self.counters.record(&row);
         Ok(row)
     }
 
     fn want_rows(&mut self, rows: u64) {
-        self.input.want_rows(rows.min(self.left));
+        self.input.want_rows(rows.min(self.remaining));
     }
 
     fn count_known(&mut self, interrupt: &dyn Interrupt) -> Result<Option<u64>, Error> {
         let count = self
             .input
             .count_known(interrupt)?
-            .map(|count| count.min(self.left));
+            .map(|count| count.min(self.remaining));
         self.counters.record_count(count);
         Ok(count)
     }

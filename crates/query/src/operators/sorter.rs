@@ -208,7 +208,7 @@ impl Sorter {
                 in_memory.extend(last);
                 Ok(SortedRows::Merged {
                     merge: RunMerge::new(runs, in_memory)?,
-                    left: limit.unwrap_or(usize::MAX),
+                    remaining: limit.unwrap_or(usize::MAX),
                 })
             }
         }
@@ -230,8 +230,8 @@ fn bytes_of(keyed: &KeyedRow) -> usize {
 pub(crate) enum SortedRows {
     /// No rows were spilled.
     InMemory(std::vec::IntoIter<KeyedRow>),
-    /// A merge of several sorters or of runs in files, of which `left` rows are returned.
-    Merged { merge: RunMerge, left: usize },
+    /// A merge of several sorters or of runs in files, of which `remaining` rows are returned.
+    Merged { merge: RunMerge, remaining: usize },
 }
 
 impl SortedRows {
@@ -244,9 +244,9 @@ impl SortedRows {
     pub fn next(&mut self) -> Result<Option<KeyedRow>, Error> {
         match self {
             SortedRows::InMemory(rows) => Ok(rows.next()),
-            SortedRows::Merged { left: 0, .. } => Ok(None),
-            SortedRows::Merged { merge, left } => {
-                *left -= 1;
+            SortedRows::Merged { remaining: 0, .. } => Ok(None),
+            SortedRows::Merged { merge, remaining } => {
+                *remaining -= 1;
                 merge.next()
             }
         }

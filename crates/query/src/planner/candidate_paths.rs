@@ -23,19 +23,19 @@ impl PlanningContext<'_> {
     ) -> Result<Vec<AccessPath>, Error> {
         let mut paths = Vec::new();
         for candidate in candidates {
-            let Some(mut access) = self.scan(candidate, find)? else {
+            let Some(mut path) = self.scan(candidate, find)? else {
                 continue;
             };
-            access.set_order_direction(find.order());
-            let Plan::IndexScan(scan) = &access.plan else {
+            path.set_order_direction(find.order());
+            let Plan::IndexScan(scan) = &path.plan else {
                 continue;
             };
             // A sparse index is short, whatever its bounds are.
             let definition = &scan.index.definition;
             let leaves_out = definition.sparse && !definition.is_wildcard();
-            if scan.bounds.restricts() || access.ordered || leaves_out {
-                paths.extend(sort_merge::from_points(&access, find));
-                paths.push(access);
+            if scan.bounds.restricts() || path.ordered || leaves_out {
+                paths.extend(sort_merge::from_points(&path, find));
+                paths.push(path);
             }
         }
         if paths.is_empty() {

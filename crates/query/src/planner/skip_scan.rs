@@ -59,10 +59,10 @@ fn path(
     find: &Find,
 ) -> Result<Option<AccessPath>, Error> {
     let number = index.number;
-    let Some(mut access) = context.scan(index.into(), find)? else {
+    let Some(mut path) = context.scan(index.into(), find)? else {
         return Ok(None);
     };
-    let Plan::IndexScan(scan) = &access.plan else {
+    let Plan::IndexScan(scan) = &path.plan else {
         return Ok(None);
     };
     let descends = |field: usize| {
@@ -87,11 +87,11 @@ fn path(
     }
     // Restrictions of fields after the second one, and conditions on keys, can leave fewer
     // documents.
-    access.documents = access.documents.min(entries as f64);
-    access.entries = entries as f64 + ENTRIES_PER_VALUE * values.len() as f64;
-    access.seeks = 2.0 * values.len() as f64;
-    access.set_order_direction(find.order());
-    Ok(Some(access))
+    path.documents = path.documents.min(entries as f64);
+    path.entries = entries as f64 + ENTRIES_PER_VALUE * values.len() as f64;
+    path.seeks = 2.0 * values.len() as f64;
+    path.set_order_direction(find.order());
+    Ok(Some(path))
 }
 
 /// Returns the key bytes of the values of the first field. `None` if there are too many.

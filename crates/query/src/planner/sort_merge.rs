@@ -17,12 +17,12 @@ const SCANS_MAX: usize = 200;
 
 /// Returns the path split into merged scans of single points. `None` if they would not have the
 /// order.
-pub fn from_points(access: &AccessPath, find: &Find) -> Option<AccessPath> {
+pub fn from_points(path: &AccessPath, find: &Find) -> Option<AccessPath> {
     let order = find.order().filter(|_| may_merge(find))?;
-    let Plan::IndexScan(scan) = &access.plan else {
+    let Plan::IndexScan(scan) = &path.plan else {
         return None;
     };
-    if access.ordered || scan.index.definition.clustered {
+    if path.ordered || scan.index.definition.clustered {
         return None;
     }
     let inputs: Option<Vec<Plan>> = explode(&scan.bounds)?
@@ -39,14 +39,14 @@ pub fn from_points(access: &AccessPath, find: &Find) -> Option<AccessPath> {
         .collect();
     let inputs = inputs?;
     Some(AccessPath {
-        seeks: access.seeks.max(inputs.len() as f64),
+        seeks: path.seeks.max(inputs.len() as f64),
         plan: Plan::SortMerge {
             sort: order.clone(),
             inputs,
         },
         covers: false,
         ordered: true,
-        ..access.clone()
+        ..path.clone()
     })
 }
 

@@ -129,21 +129,21 @@ fn words_of(mapping: &StringMapping) -> FieldTokenizer {
     FieldTokenizer::Words(mapping.analyzer.tokenizer())
 }
 
-/// Adds the fields of a path. `sought` are the key prefixes of the fields in the query. Fails if a
+/// Adds the fields of a path. `query_fields` are the key prefixes of the fields in the query. Fails if a
 /// path without `*` is not indexed as text.
 fn add_fields(
     path: &SearchPath,
     definition: &SearchDefinition,
-    sought: &BTreeSet<String>,
+    query_fields: &BTreeSet<String>,
     facts: &dyn IndexFacts,
     fields: &mut Vec<HighlightField>,
 ) -> Result<(), Error> {
     let mapping_of = |path: &str| definition.field(path)?.string.as_ref();
-    // A field whose grams are not sought is highlighted by its words, if it has them.
+    // A field whose grams the query does not use is highlighted by its words, if it has them.
     let tokenizer_of = |path: &str| {
         let field = definition.field(path)?;
         let grams = field.autocomplete.as_ref().filter(|_| {
-            field.string.is_none() || sought.contains(&prefix(&autocomplete_path(path), TERM))
+            field.string.is_none() || query_fields.contains(&prefix(&autocomplete_path(path), TERM))
         });
         let grams = grams.map(|options| FieldTokenizer::Grams(options.tokenizer()));
         grams.or_else(|| Some(words_of(field.string.as_ref()?)))

@@ -170,17 +170,17 @@ impl<'s> IndexSource<'s> {
         self.records_of_keys(ranges, |_| true)
     }
 
-    /// Returns all records with a key in one of the ranges that is `wanted`.
+    /// Returns all records with a key in one of the ranges that `includes` accepts.
     fn records_of_keys(
         &self,
         ranges: &[KeyRange],
-        wanted: impl Fn(&[u8]) -> bool,
+        includes: impl Fn(&[u8]) -> bool,
     ) -> Result<IdSet, Error> {
         let (mut found, mut pace) = (IdSet::default(), Pace::default());
         for KeyRange { from, to } in ranges {
             let mut lists = self.source.key_lists(self.index, from, to)?;
             while lists.next().map_err(storage)? {
-                if !wanted(lists.key()) {
+                if !includes(lists.key()) {
                     pace.step(self.interrupt)?;
                     continue;
                 }

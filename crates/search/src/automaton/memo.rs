@@ -144,13 +144,13 @@ where
         };
         let next = self.enter(self.automaton.step(&own, byte));
         if let MemoState::Known(number) = state {
-            let kept = match &next {
+            let entry = match &next {
                 MemoState::Dead => Some(DEAD),
                 MemoState::Known(next) => Some(*next),
                 MemoState::Other(_) => None,
             };
-            if let Some(kept) = kept {
-                self.table.borrow_mut().set_next(*number, byte, kept);
+            if let Some(entry) = entry {
+                self.table.borrow_mut().set_next(*number, byte, entry);
             }
         }
         next

@@ -172,13 +172,13 @@ thread_local! {
 /// Returns the norms of a field from the cache, or computes them. A write changes the statistics of
 /// a field, so its norms are then computed again.
 fn norms_of(field: FieldStatistics) -> Arc<Norms> {
-    NORMS.with_borrow_mut(|kept| {
-        if let Some((_, norms)) = kept.iter().find(|(statistics, _)| *statistics == field) {
+    NORMS.with_borrow_mut(|cache| {
+        if let Some((_, norms)) = cache.iter().find(|(statistics, _)| *statistics == field) {
             return norms.clone();
         }
         let norms = Arc::new(Norms::new(field));
-        kept.truncate(FIELDS_CACHED - 1);
-        kept.push_front((field, norms.clone()));
+        cache.truncate(FIELDS_CACHED - 1);
+        cache.push_front((field, norms.clone()));
         norms
     })
 }

@@ -75,14 +75,14 @@ impl Collector {
 
     /// Returns `true` if a record with this score may be among the best.
     #[inline]
-    pub fn wants(&self, score: f64) -> bool {
+    pub fn is_competitive(&self, score: f64) -> bool {
         score > self.floor
     }
 
     /// Takes a record, if it is among the best.
     #[inline]
     pub fn offer(&mut self, id: u64, score: f64) {
-        if self.wants(score) {
+        if self.is_competitive(score) {
             self.insert(Hit { id, score });
         }
     }

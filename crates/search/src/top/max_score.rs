@@ -36,17 +36,17 @@ const IDS_READ_MAX: u64 = 16 * WINDOW_IDS;
 /// The number of scores in the table of a window.
 const TABLE_SCORES: usize = 32_768;
 
-/// Searches the best records of the disjunction of lists. `is_wanted` is asked for records that
+/// Searches the best records of the disjunction of lists. `passes_filters` is called for records that
 /// would be among the best, in the order of their ids.
 pub(super) fn search<M: Matches, W: FnMut(u64) -> bool>(
     lists: &mut [M],
-    is_wanted: W,
+    passes_filters: W,
     collector: &mut Collector,
     interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<(), Interrupted> {
     let count = lists.len();
     let mut output = Output {
-        is_wanted,
+        passes_filters,
         collector,
         slack: sum_slack(count),
     };
@@ -75,7 +75,7 @@ pub(super) fn search<M: Matches, W: FnMut(u64) -> bool>(
 
 /// Where records go.
 struct Output<'c, W> {
-    is_wanted: W,
+    passes_filters: W,
     collector: &'c mut Collector,
     /// Bounds are added in another order than scores. Their sum times this is a bound nevertheless.
     slack: f64,
@@ -83,13 +83,13 @@ struct Output<'c, W> {
 
 impl<W: FnMut(u64) -> bool> Output<'_, W> {
     #[inline]
-    fn wants(&self, bound: f64) -> bool {
-        self.collector.wants(bound * self.slack)
+    fn is_competitive(&self, bound: f64) -> bool {
+        self.collector.is_competitive(bound * self.slack)
     }
 
     #[inline]
     fn offer(&mut self, id: u64, score: f64) {
-        if self.collector.wants(score) && (self.is_wanted)(id) {
+        if self.collector.is_competitive(score) && (self.passes_filters)(id) {
             self.collector.offer(id, score);
         }
     }
@@ -193,7 +193,7 @@ impl<M: Matches> Search<'_, M> {
             };
             let total: f64 = self.states.iter().map(|state| state.bound).sum();
             // The sum is in the order of the query, so it needs no slack.
-            if output.collector.wants(total) {
+            if output.collector.is_competitive(total) {
                 // Other windows end with a block, and the looks at blocks have passed their ends.
                 if window.last == END {
                     window.last = window.first.saturating_add(IDS_READ_MAX);
@@ -314,7 +314,7 @@ impl<M: Matches> Search<'_, M> {
             }
             interrupt.steps(batch.count as u32)?;
             for (id, score) in batch.scored() {
-                if output.wants(score + rest) {
+                if output.is_competitive(score + rest) {
                     self.row.fill(0.0);
                     if let Some(slot) = self.row.get_mut(lead) {
                         *slot = score;
@@ -345,7 +345,7 @@ impl<M: Matches> Search<'_, M> {
     ) {
         let mut rest = self.bound_of_optional(optional);
         for number in self.order.iter().take(optional).rev() {
-            if !output.wants(sum + rest) {
+            if !output.is_competitive(sum + rest) {
                 return;
             }
             let Some((list, state)) = pair(self.lists, &mut self.states, *number) else {
@@ -389,7 +389,7 @@ impl<M: Matches> Search<'_, M> {
                     sum += *score;
                     *score = 0.0;
                 }
-                if output.wants(sum + rest) {
+                if output.is_competitive(sum + rest) {
                     self.complete(first + at, sum, optional, output);
                 }
             }
@@ -406,7 +406,7 @@ fn optional_count<W: FnMut(u64) -> bool>(
         *sum += bound;
         Some(*sum)
     });
-    sums.take_while(|sum| !output.wants(*sum)).count()
+    sums.take_while(|sum| !output.is_competitive(*sum)).count()
 }
 
 /// Returns a list with its state.

@@ -53,12 +53,12 @@ fn join_flowed(text: &str, delete_space: bool) -> String {
             }
         }
         let flows = content.ends_with(' ') && !is_signature;
-        let kept = if flows && delete_space {
+        let without_space = if flows && delete_space {
             content.strip_suffix(' ')
         } else {
             None
         };
-        joined.push_str(kept.unwrap_or(content));
+        joined.push_str(without_space.unwrap_or(content));
         flows_at = flows.then_some(depth);
     }
     joined
@@ -73,7 +73,7 @@ fn end_flow(joined: &mut String, flows: bool) {
 
 /// Removes encrypted blocks, keys and signatures. Signed text is kept.
 fn remove_armour(text: &str) -> PlainText {
-    let mut kept = String::new();
+    let mut rest = String::new();
     let mut block: Option<&str> = None;
     let mut in_signed_header = false;
     let mut has_encrypted = false;
@@ -90,16 +90,16 @@ fn remove_armour(text: &str) -> PlainText {
         } else if in_signed_header {
             in_signed_header = !trimmed.is_empty();
         } else {
-            kept.push_str(
+            rest.push_str(
                 line.strip_prefix("- ")
                     .filter(|it| it.starts_with('-'))
                     .unwrap_or(line),
             );
-            kept.push('\n');
+            rest.push('\n');
         }
     }
     PlainText {
-        text: kept,
+        text: rest,
         has_encrypted,
     }
 }

@@ -95,16 +95,16 @@ fn join_iso_offset(text: &str) -> String {
 
 fn remove_comments(text: &str) -> String {
     let mut depth = 0u32;
-    let mut kept = String::new();
+    let mut plain = String::new();
     for character in text.chars() {
         match character {
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
-            other if depth == 0 => kept.push(other),
+            other if depth == 0 => plain.push(other),
             _ => {}
         }
     }
-    kept
+    plain
 }
 
 impl DateParts {

@@ -27,7 +27,7 @@ use crate::programs::{
 
 /// A document that is held back, see the module documentation.
 #[derive(Debug, Default)]
-pub(super) struct HeldDocument {
+pub(super) struct IncompleteDocument {
     inner_path: Option<String>,
     document: Option<ExtractedDocument>,
 }
@@ -57,19 +57,20 @@ impl Extraction<'_> {
             return self.convert(converter, location, bytes, None);
         }
         // A nested format at the same location: the outer call runs the programs.
-        let is_held = |held: &HeldDocument| held.inner_path == location.inner_path;
+        let is_same =
+            |incomplete: &IncompleteDocument| incomplete.inner_path == location.inner_path;
         if (converter.is_none() && reading.picture.is_none())
-            || self.held.as_ref().is_some_and(is_held)
+            || self.incomplete.as_ref().is_some_and(is_same)
         {
             return read(self);
         }
-        let outer = self.held.replace(HeldDocument {
+        let outer = self.incomplete.replace(IncompleteDocument {
             inner_path: location.inner_path.clone(),
             document: None,
         });
         let result = read(self);
-        let held = std::mem::replace(&mut self.held, outer);
-        let document = held.and_then(|held| held.document);
+        let incomplete = std::mem::replace(&mut self.incomplete, outer);
+        let document = incomplete.and_then(|it| it.document);
         self.complete(&reading, location, bytes, document, result)
     }
 
@@ -98,9 +99,9 @@ impl Extraction<'_> {
         location: &Location,
         document: ExtractedDocument,
     ) -> Option<ExtractedDocument> {
-        match &mut self.held {
-            Some(held) if held.inner_path == location.inner_path && held.document.is_none() => {
-                held.document = Some(document);
+        match &mut self.incomplete {
+            Some(it) if it.inner_path == location.inner_path && it.document.is_none() => {
+                it.document = Some(document);
                 None
             }
             _ => Some(document),
@@ -138,7 +139,7 @@ impl Extraction<'_> {
         mut result: Result<(), ExtractError>,
     ) -> Result<(), ExtractError> {
         if matches!(&result, Err(error) if error.ends_file()) {
-            self.emit_held(location, document);
+            self.emit_extracted(location, document);
             return result;
         }
         if let Some(converter) = &reading.converter
@@ -166,11 +167,11 @@ impl Extraction<'_> {
                 result = Err(error);
             }
         }
-        self.emit_held(location, document);
+        self.emit_extracted(location, document);
         result
     }
 
-    fn emit_held(&mut self, location: &Location, document: Option<ExtractedDocument>) {
+    fn emit_extracted(&mut self, location: &Location, document: Option<ExtractedDocument>) {
         if let Some(document) = document {
             self.emit_document(location, document);
         }

@@ -51,7 +51,7 @@ pub struct Records<R> {
     source: TextReader<R>,
     text: String,
     /// The number of bytes of `text` that were parsed.
-    done: usize,
+    offset: usize,
     record: Vec<String>,
     field: String,
     quotes: Quotes,
@@ -84,7 +84,7 @@ impl<R: Read> Records<R> {
         Records {
             source: TextReader::new(source),
             text: String::new(),
-            done: 0,
+            offset: 0,
             record: Vec::new(),
             field: String::new(),
             quotes: Quotes::None,
@@ -111,14 +111,14 @@ impl<R: Read> Records<R> {
                 return self.last();
             }
             self.text.clear();
-            self.done = 0;
+            self.offset = 0;
             self.source.read_more(&mut self.text, PIECE_BYTES)?;
         }
     }
 
     fn next_character(&mut self) -> Option<char> {
-        let next = self.text.get(self.done..)?.chars().next()?;
-        self.done += next.len_utf8();
+        let next = self.text.get(self.offset..)?.chars().next()?;
+        self.offset += next.len_utf8();
         Some(next)
     }
 

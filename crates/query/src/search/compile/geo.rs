@@ -18,12 +18,12 @@ impl Compiler<'_> {
     fn geo_paths(
         &self,
         paths: &[SearchPath],
-        is_wanted: impl Fn(GeoMapping) -> bool,
+        is_searched: impl Fn(GeoMapping) -> bool,
     ) -> Result<Vec<String>, Error> {
         let paths = self.resolve(paths)?.into_iter().map(|field| field.path);
         let geo = |path: &str| self.definition.field(path).and_then(|field| field.geo);
         Ok(paths
-            .filter(|path| geo(path).is_some_and(&is_wanted))
+            .filter(|path| geo(path).is_some_and(&is_searched))
             .collect())
     }
 
