@@ -207,11 +207,11 @@ impl Generation {
         self.records.parts_up_to(position, |from| {
             let commits = self.commits_since(from);
             let covered = reached(&commits, position);
-            let made = match &self.clustered {
+            let buffer = match &self.clustered {
                 None => documents_by_record(&commits),
                 Some(id_index) => ids_by_record(id_index, &commits),
             };
-            (vec![TailPart::from(made)], covered)
+            (vec![TailPart::from(buffer)], covered)
         })
     }
 
@@ -222,14 +222,14 @@ impl Generation {
             let bytes = self.record_bytes.load(Ordering::Acquire);
             let commits = self.commits_since(from);
             let covered = reached(&commits, position);
-            let made = self.make_parts(index, &commits, tail.last_entries.load(Ordering::Relaxed));
-            let entries = made.iter().map(TailPart::len).sum();
+            let parts = self.make_parts(index, &commits, tail.last_entries.load(Ordering::Relaxed));
+            let entries = parts.iter().map(TailPart::len).sum();
             tail.last_entries.store(entries, Ordering::Relaxed);
-            let made_bytes: usize = made.iter().map(TailPart::bytes).sum();
-            self.memory.add(made_bytes as u64);
+            let part_bytes: usize = parts.iter().map(TailPart::bytes).sum();
+            self.memory.add(part_bytes as u64);
             tail.covered_bytes.store(bytes, Ordering::Release);
             tail.searched_bytes.store(0, Ordering::Relaxed);
-            (made, covered)
+            (parts, covered)
         })
     }
 

@@ -455,10 +455,10 @@ impl Reader {
         let definition = &state.index.definition;
         if view.get().is_none() && definition.has_plain_keys() && self.backlog_only_inserts(state) {
             // If all paths that can contain arrays do, the commits without entries cannot add one.
-            let made = self.view(&state.sections, |generation, _| {
+            let existing = self.view(&state.sections, |generation, _| {
                 generation.existing_index_parts(&state.index)
             });
-            let multikey = multikey_of(&made, definition)?;
+            let multikey = multikey_of(&existing, definition)?;
             if multikey.is_whole(&definition.fields) {
                 return Ok(multikey);
             }

@@ -128,8 +128,8 @@ pub fn write_sections(
     sinks: SectionSinks<'_>,
     options: SectionOptions,
 ) -> Result<WrittenSections, StorageError> {
-    let made = write_sections_while(merge, until, keep, sinks, options, &|| true)?;
-    Ok(made.ok_or_else(|| Bug::new("a merge stopped that cannot be stopped"))?)
+    let sections = write_sections_while(merge, until, keep, sinks, options, &|| true)?;
+    Ok(sections.ok_or_else(|| Bug::new("a merge stopped that cannot be stopped"))?)
 }
 
 /// The number of entries between two calls of `should_continue`.

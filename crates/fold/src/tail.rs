@@ -86,7 +86,7 @@ impl Tail {
         }
         let from = existing.covered;
         drop(existing);
-        let (made, covered) = make(from);
+        let (new_parts, covered) = make(from);
         let mut state = self.state.lock();
         debug_assert_eq!(
             state.covered, from,
@@ -97,11 +97,12 @@ impl Tail {
             "parts after {from} go up to {covered}, but a reader needs them up to {position}"
         );
         state.covered = covered;
-        let made: Vec<TailPart> = made.into_iter().filter(|part| !part.is_empty()).collect();
-        if !made.is_empty() {
+        let new_parts = new_parts.into_iter().filter(|part| !part.is_empty());
+        let new_parts: Vec<TailPart> = new_parts.collect();
+        if !new_parts.is_empty() {
             let parts = Arc::make_mut(&mut state.parts);
             parts.iter_mut().for_each(TailPart::shed);
-            for part in made {
+            for part in new_parts {
                 debug_assert!(
                     part.newest_position() <= covered,
                     "a part has an entry of position {}, but parts go up to {covered}",

@@ -46,30 +46,30 @@ pub(super) fn for_each_chunk<T: Send>(
 ) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut made = Vec::new();
+        let mut results = Vec::new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(chunk) = chunks.get(number) else {
-                return made;
+                return results;
             };
-            made.push((number, make(chunk)));
+            results.push((number, make(chunk)));
         }
     };
-    let mut made = std::thread::scope(|scope| {
+    let mut results = std::thread::scope(|scope| {
         let others: Vec<_> = (1..threads.min(chunks.len()))
             .map(|_| scope.spawn(work))
             .collect();
-        let mut made = work();
+        let mut results = work();
         for other in others {
             match other.join() {
-                Ok(more) => made.extend(more),
+                Ok(more) => results.extend(more),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        made
+        results
     });
-    made.sort_by_key(|(number, _)| *number);
-    made.into_iter().map(|(_, made)| made).collect()
+    results.sort_by_key(|(number, _)| *number);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Divides commits that insert many documents: their entries can then be created in several chunks.

@@ -242,7 +242,8 @@ fn write_all(core: &Core, tasks: &[Task], sinks: &FoldRuns) -> Result<Vec<TaskSe
     let outcomes = Mutex::new(Vec::new());
     let work = || {
         while let Some((number, task)) = take(&next, tasks) {
-            let outcome = write(core, task, sinks).map(|made| task_sections(number, task, made));
+            let outcome =
+                write(core, task, sinks).map(|sections| task_sections(number, task, sections));
             outcomes.lock().push(outcome);
         }
     };
@@ -260,12 +261,12 @@ fn write_all(core: &Core, tasks: &[Task], sinks: &FoldRuns) -> Result<Vec<TaskSe
     outcomes.into_iter().collect()
 }
 
-fn task_sections(number: usize, task: &Task, made: Vec<WrittenSections>) -> TaskSections {
-    let past = made.iter().filter_map(|it| it.past.clone()).collect();
+fn task_sections(number: usize, task: &Task, sections: Vec<WrittenSections>) -> TaskSections {
+    let past = sections.iter().filter_map(|it| it.past.clone()).collect();
     TaskSections {
         task: number,
         map: task.map(),
-        sections: made.into_iter().filter_map(|it| it.present).collect(),
+        sections: sections.into_iter().filter_map(|it| it.present).collect(),
         past,
     }
 }
@@ -344,14 +345,14 @@ fn write(core: &Core, task: &Task, sinks: &FoldRuns) -> Result<Vec<WrittenSectio
         None
     };
     let Some(end) = end else {
-        let made = merge::write_sections(
+        let sections = merge::write_sections(
             &mut merge,
             None,
             &keep,
             sinks.short_lived_sinks(),
             short_lived,
         )?;
-        return Ok(vec![made]);
+        return Ok(vec![sections]);
     };
     // Changes of older documents go into their own section, so new documents, which sort after all
     // others, are never merged.

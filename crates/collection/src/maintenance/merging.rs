@@ -236,15 +236,15 @@ fn write(
         present: &present,
         past: past.as_ref(),
     };
-    let made =
+    let sections =
         merge::write_sections_while(&mut entries, None, &keep, sinks, options, &should_continue)?;
-    let Some(made) = made else {
+    let Some(sections) = sections else {
         interrupt.check()?;
         return Ok(None);
     };
     let new = NewSections {
-        present: made.present.into_iter().collect(),
-        past: made.past.into_iter().collect(),
+        present: sections.present.into_iter().collect(),
+        past: sections.past.into_iter().collect(),
     };
     finish(core, present, past, &new)?;
     Ok(Some(new))

@@ -136,8 +136,8 @@ impl RepairJob<'_> {
             snapshots: self.core.snapshot_positions(),
             older: OlderData::None,
         };
-        let made = self.make(documents, &sink, position, &keep)?;
-        if !made.sections.is_empty() {
+        let output = self.make(documents, &sink, position, &keep)?;
+        if !output.sections.is_empty() {
             sink.finish()?;
         }
         if let RepairTarget::Index(index) = &self.target {
@@ -145,7 +145,7 @@ impl RepairJob<'_> {
             index.recent_key_filter().forget();
         }
         let new = merging::NewSections {
-            present: made.sections,
+            present: output.sections,
             past: Vec::new(),
         };
         merging::replace(self.core, self.collection, map, &old, new)
@@ -176,7 +176,7 @@ impl RepairJob<'_> {
         keep: &Retention,
     ) -> Result<RebuiltEntries, Error> {
         let oldest = keep.oldest()?;
-        let mut made = RebuiltEntries {
+        let mut output = RebuiltEntries {
             settled: Sorter::new(),
             versions: EntryBufferBuilder::new(oldest, 0),
             sections: Vec::new(),
@@ -185,16 +185,16 @@ impl RepairJob<'_> {
         let bytes_max = (self.core.builds.bytes_max() / 2) as usize;
         let mut merge = MergeCursor::from_sections(&documents.by_age())?;
         while merge.current().is_some() {
-            let (id, versions) = self.take(&mut merge, oldest, &mut made)?;
-            add_versions(self.entry_id(id), versions, oldest, &mut made);
-            if made.settled.bytes() + made.versions.bytes() >= bytes_max {
+            let (id, versions) = self.take(&mut merge, oldest, &mut output)?;
+            add_versions(self.entry_id(id), versions, oldest, &mut output);
+            if output.settled.bytes() + output.versions.bytes() >= bytes_max {
                 self.check()?;
-                self.write(&mut made, sink, position, keep)?;
+                self.write(&mut output, sink, position, keep)?;
             }
         }
         self.check()?;
-        self.write(&mut made, sink, position, keep)?;
-        Ok(made)
+        self.write(&mut output, sink, position, keep)?;
+        Ok(output)
     }
 
     /// Reads the versions of one record, newest first, down to the one that the oldest snapshot
@@ -203,7 +203,7 @@ impl RepairJob<'_> {
         &self,
         merge: &mut MergeCursor,
         oldest: Position,
-        made: &mut RebuiltEntries,
+        output: &mut RebuiltEntries,
     ) -> Result<(RecordId, Vec<Version>), Error> {
         let (mut versions, mut record) = (Vec::<Version>::new(), None);
         while let Some(entry) = merge.current() {
@@ -216,7 +216,7 @@ impl RepairJob<'_> {
                 let entries = if entry.deleted {
                     Entries::new()
                 } else {
-                    self.entries(entry.payload, entry.id, made)?
+                    self.entries(entry.payload, entry.id, output)?
                 };
                 versions.push(Version {
                     position: entry.position.max(oldest),
@@ -234,14 +234,14 @@ impl RepairJob<'_> {
         &self,
         document: &[u8],
         id: RecordId,
-        made: &mut RebuiltEntries,
+        output: &mut RebuiltEntries,
     ) -> Result<Entries, Error> {
         let document = Document::from_bytes(document).map_err(|error| StorageError::Damaged {
             place: format!("the document of record {id}"),
             what: error.to_string(),
         })?;
         match &self.target {
-            RepairTarget::Index(index) => entries_of(index, document, &mut made.scratch),
+            RepairTarget::Index(index) => entries_of(index, document, &mut output.scratch),
             RepairTarget::Records(id_index) => {
                 let mut key = Vec::new();
                 append_id_key(id_index, document, &mut key);
@@ -252,21 +252,21 @@ impl RepairJob<'_> {
 
     fn write(
         &self,
-        made: &mut RebuiltEntries,
+        output: &mut RebuiltEntries,
         sink: &RunSink,
         position: Position,
         keep: &Retention,
     ) -> Result<(), Error> {
         let options = self.options(position);
-        let section = made.settled.write(sink, options)?;
-        made.sections.extend(section);
+        let section = output.settled.write(sink, options)?;
+        output.sections.extend(section);
         let empty = EntryBufferBuilder::new(keep.oldest()?, 0);
-        let versions = std::mem::replace(&mut made.versions, empty).finish();
+        let versions = std::mem::replace(&mut output.versions, empty).finish();
         if !versions.is_empty() {
             let mut merge =
                 MergeCursor::from_buffers([Arc::new(SortedBuffer::from_buffer(&versions))])?;
             let written = merge::write_sections(&mut merge, None, keep, sink.into(), options)?;
-            made.sections.extend(written.present);
+            output.sections.extend(written.present);
         }
         Ok(())
     }
@@ -281,13 +281,18 @@ impl RepairJob<'_> {
 }
 
 /// Adds the entries of a record's versions, newest first: what each version added and removed.
-fn add_versions(id: RecordId, versions: Vec<Version>, oldest: Position, made: &mut RebuiltEntries) {
+fn add_versions(
+    id: RecordId,
+    versions: Vec<Version>,
+    oldest: Position,
+    output: &mut RebuiltEntries,
+) {
     let is_settled = |version: &Version| version.position <= oldest;
     if let [version] = versions.as_slice()
         && is_settled(version)
     {
         let entries = version.entries.iter();
-        entries.for_each(|(key, payload)| made.settled.add(key, id, payload));
+        entries.for_each(|(key, payload)| output.settled.add(key, id, payload));
         return;
     }
     let mut before = Entries::new();
@@ -301,7 +306,7 @@ fn add_versions(id: RecordId, versions: Vec<Version>, oldest: Position, made: &m
             .filter(|(key, payload)| before.get(*key) != Some(*payload))
             .map(|(key, payload)| (key.as_slice(), payload.as_slice(), false));
         for (key, payload, deleted) in removed.chain(added) {
-            made.versions.add(Entry {
+            output.versions.add(Entry {
                 key,
                 id,
                 position: version.position,

@@ -73,17 +73,17 @@ impl EventPipeline {
         let mut row = Row::new(event);
         for stage in &self.stages {
             let context = row_context(&row, &self.environment);
-            let made = match &stage.kind {
+            let document = match &stage.kind {
                 StageKind::Match(filter) if filter.matches(row.document())? => continue,
                 StageKind::Reshape(reshape) => reshape.apply(row.document(), &context)?,
                 StageKind::ReplaceRoot(replace) => replace.apply(row.document(), &context)?,
                 StageKind::Redact(redact) => match redact.apply(row.document(), &context)? {
-                    Some(made) => made,
+                    Some(document) => document,
                     None => return Ok(None),
                 },
                 _ => return Ok(None),
             };
-            row = row.with(made);
+            row = row.with(document);
         }
         Ok(Some(row.content.into_buf()))
     }

@@ -284,8 +284,8 @@ impl GraphLookupOperator {
             match &self.lookup.depth_field {
                 Some(path) => {
                     let depth = ValueRef::Int64(*depth as i64);
-                    let made = with_value(document, path, Some(depth));
-                    list.push(ValueRef::Document(made.as_document()));
+                    let with_depth = with_value(document, path, Some(depth));
+                    list.push(ValueRef::Document(with_depth.as_document()));
                 }
                 None => list.push(ValueRef::Document(document)),
             }
@@ -335,9 +335,9 @@ impl Operator for GraphLookupOperator {
         let list = self.list(&self.reach(&row, interrupt)?)?;
         let value = ValueRef::Array(list.as_array());
         check_growth(row.document().as_bytes().len(), "", value)?;
-        let made = with_value(row.document(), &self.lookup.into, Some(value));
+        let document = with_value(row.document(), &self.lookup.into, Some(value));
         self.counters.returned += 1;
-        Ok(Some(row.with(made)))
+        Ok(Some(row.with(document)))
     }
 
     counted!(counters, input);

@@ -340,9 +340,9 @@ impl LookupOperator {
         let current = self.current.as_mut()?;
         let content = current.rest.next()?;
         let value = ValueRef::Document(content.as_document());
-        let made = unwind.element(&current.row, value, current.position);
+        let content = unwind.element(&current.row, value, current.position);
         current.position += 1;
-        Some(current.row.clone().with(made))
+        Some(current.row.clone().with(content))
     }
 
     fn next_of_unwound(
@@ -402,9 +402,9 @@ impl Operator for LookupOperator {
         let Some(row) = self.input.next(interrupt)? else {
             return Ok(None);
         };
-        let made = self.with_found(&row, interrupt)?;
+        let document = self.with_found(&row, interrupt)?;
         self.counters.returned += 1;
-        Ok(Some(row.with(made)))
+        Ok(Some(row.with(document)))
     }
 
     fn reads(&self) -> Option<ReadCounters> {

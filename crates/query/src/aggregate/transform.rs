@@ -45,11 +45,11 @@ macro_rules! row_by_row {
         impl Operator for $name {
             fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
                 while let Some(row) = self.input.next(interrupt)? {
-                    if let Some(made) = self.apply(&row)? {
+                    if let Some(output) = self.apply(&row)? {
                         self.counters.returned += 1;
                         return Ok(Some(Row {
-                            removed_fields: made.removed_fields,
-                            ..row.with(made.document)
+                            removed_fields: output.removed_fields,
+                            ..row.with(output.document)
                         }));
                     }
                 }

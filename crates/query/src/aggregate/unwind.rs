@@ -59,19 +59,19 @@ impl UnwindOperator {
     fn next_element(&mut self) -> Option<Row> {
         let current = self.current.as_mut()?;
         let value = current.rest.next()?;
-        let made = self
+        let content = self
             .unwind
             .element(&current.row, value.as_ref(), current.position);
         current.position += 1;
-        Some(current.row.clone().with(made))
+        Some(current.row.clone().with(content))
     }
 
     /// Returns the only row for a row without elements, or `None` if it is dropped.
     fn without_elements(&self, row: Row) -> Option<Row> {
         match self.unwind.path.get(row.document()) {
             Some(ValueRef::Array(array)) if array.is_empty() => {
-                let made = with_value(row.document(), &self.unwind.path, None);
-                self.unwind.empty_row(row.with(made))
+                let document = with_value(row.document(), &self.unwind.path, None);
+                self.unwind.empty_row(row.with(document))
             }
             None => self.unwind.empty_row(row),
             Some(value) if value.is_nullish() => self.unwind.empty_row(row),
@@ -216,19 +216,19 @@ impl Unwind {
     fn with_null_index(&self, row: Row) -> Row {
         match &self.index {
             Some(path) => {
-                let made = with_value(row.document(), path, Some(ValueRef::Null));
-                row.with(made)
+                let document = with_value(row.document(), path, Some(ValueRef::Null));
+                row.with(document)
             }
             None => row,
         }
     }
 
     pub(super) fn element(&self, row: &Row, value: ValueRef<'_>, position: usize) -> Content {
-        let made = with_value(row.document(), &self.path, Some(value));
+        let document = with_value(row.document(), &self.path, Some(value));
         let position = ValueRef::Int64(position as i64);
         match &self.index {
-            Some(path) => with_value(made.as_document(), path, Some(position)).into(),
-            None => made.into(),
+            Some(path) => with_value(document.as_document(), path, Some(position)).into(),
+            None => document.into(),
         }
     }
 }

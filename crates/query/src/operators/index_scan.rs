@@ -389,13 +389,13 @@ impl IndexScanOperator {
         }
         let id = self.cursor.id();
         self.counters.keys_examined += 1;
-        let made = self.document.as_ref().map(|maker| {
-            let made = maker.make(self.cursor.key(), self.cursor.payload());
-            self.key_bytes = made.key_bytes;
-            made.document
+        let document = self.document.as_ref().map(|maker| {
+            let key_document = maker.make(self.cursor.key(), self.cursor.payload());
+            self.key_bytes = key_document.key_bytes;
+            key_document.document
         });
-        if let (Some(filter), Some(made)) = (&self.spec.filter, &made)
-            && !filter.matches(made.as_document())?
+        if let (Some(filter), Some(document)) = (&self.spec.filter, &document)
+            && !filter.matches(document.as_document())?
         {
             return Ok(None);
         }
@@ -407,11 +407,11 @@ impl IndexScanOperator {
             }
         }
         let mut row = Row::from_record(id, Content::EMPTY);
-        match (self.spec.output, made) {
-            (KeyOutput::Document | KeyOutput::Field(_), Some(made)) => {
-                row.content = Content::Owned(made)
+        match (self.spec.output, document) {
+            (KeyOutput::Document | KeyOutput::Field(_), Some(document)) => {
+                row.content = Content::Owned(document)
             }
-            (KeyOutput::Flat, Some(made)) => row.key = Some(Box::new(made)),
+            (KeyOutput::Flat, Some(document)) => row.key = Some(Box::new(document)),
             _ => {}
         }
         Ok(Some(row))
