@@ -40,7 +40,7 @@ pub(crate) fn start_shares(collections: &Arc<Collections>) -> Result<JoinHandle<
     spawn("windrow-shares", collections.clone(), work)
 }
 
-/// Asks the threads to end.
+/// Requests the threads to stop.
 pub(crate) fn stop(collections: &Collections) {
     let background = &collections.core.background;
     background.closing.store(true, Ordering::Release);

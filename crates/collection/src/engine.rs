@@ -147,7 +147,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits for the end of the background threads, which have been told to stop.
+    /// Waits for the end of the background threads. They were requested to stop before.
     fn join_background(&self) {
         for thread in self.background.lock().drain(..) {
             // The panic hook has reported a panic of the thread.

@@ -1,4 +1,4 @@
-//! Snapshots pinned by the cluster time that a client knows. A client may ask to read at that time
+//! Snapshots pinned by the cluster time that a client knows. A client may read at that time
 //! again.
 //!
 //! Each read operation opens a snapshot. When a reply contains a cluster time, one snapshot of its

@@ -29,7 +29,7 @@ use cursors::{BEHIND_MARKS, record_of};
 pub use cursors::{EntryCursor, RecordCursor};
 pub use indexes::{ReaderIndex, SearchIndex};
 
-/// A collection at a log position. Cheap to clone. While it lives, merges keep the versions it
+/// A collection at a log position. Cheap to clone. Until it is dropped, merges keep the versions it
 /// sees.
 #[derive(Clone, Debug)]
 pub struct Reader(Arc<Inner>);
@@ -532,8 +532,8 @@ impl Reader {
         })
     }
 
-    /// Returns the number of entries from `from` up to, but without, `to`, or `None` if only
-    /// reading them would tell; see [`View::count`].
+    /// Returns the number of entries from `from` up to, but without, `to`, or `None` if they
+    /// would have to be read for this; see [`View::count`].
     pub fn count_entries(
         &self,
         index: usize,

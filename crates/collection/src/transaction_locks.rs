@@ -203,7 +203,7 @@ impl DdlBarrier {
     }
 }
 
-/// Prevents the use of a collection by transactions while it lives.
+/// Prevents the use of a collection by transactions until it is dropped.
 #[derive(Debug)]
 pub struct DdlGuard<'u>(&'u DdlBarrier);
 

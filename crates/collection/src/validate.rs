@@ -5,7 +5,7 @@
 //! deleted since its sections were merged, because sections store their digests. Otherwise, and in
 //! a full validation, the index is read with all its blocks. If the digests differ, the entries are
 //! compared one by one to name the wrong ones. The entries of a unique index are always read,
-//! because a digest does not tell whether two records share a key.
+//! because a digest does not show whether two records have one key.
 //!
 //! It takes no lock that writers or readers wait for.
 

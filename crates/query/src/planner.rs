@@ -1,10 +1,10 @@
 //! The planner: chooses the plan that answers a query with the least work.
 //!
 //! An index is a candidate if it restricts the filter or has the requested order. The number of
-//! entries that each candidate would read is counted, not guessed: fence keys tell how many entries
-//! a range has. The planner scans the collection if there is no candidate, and scans a large
-//! collection if it would otherwise fetch most documents one by one. If several indexes compete,
-//! the plan cache stores the winner for queries of the same shape.
+//! entries that each candidate would read is counted, not guessed: the number of entries of a range
+//! follows from fence keys. The planner scans the collection if there is no candidate, and scans a
+//! large collection if it would otherwise fetch most documents one by one. If several indexes
+//! compete, the plan cache stores the winner for queries of the same shape.
 //!
 //! Reading order: this file, [`access_path`] (one index for a conjunction), [`order`],
 //! `sort_merge`, `index_intersection`, `selectivity`, `skip_scan`, `text`, `distinct_prefix`,

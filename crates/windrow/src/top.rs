@@ -1,8 +1,8 @@
 //! `windrow top`: shows the activity of a running server, on a terminal or as JSON.
 //!
 //! ```text
-//! sampler: a thread that asks the server ─ reports → state → view
-//!                                          keys ────↗
+//! sampler: a thread that queries the server ─ reports → state → view
+//!                                             keys ────↗
 //! ```
 
 mod options;

@@ -88,7 +88,7 @@ pub(super) enum NextWork {
     Range(RecordRange),
     /// Build a share that a follower builds.
     Share(DuplicatedShare),
-    /// Ask again after [`SharedScan::wait`].
+    /// Try again after [`SharedScan::wait`].
     Wait,
     /// Everything is done, or done by others.
     None,
@@ -316,7 +316,7 @@ impl<'s> SharedScan<'s> {
         Some(state.given.swap_remove(number))
     }
 
-    /// Tells the builder of a share to stop.
+    /// Requests the builder of a share to stop.
     fn delete_row(&self, share: &GivenShare) -> Result<(), Error> {
         let core = self.scan.core;
         core.storage.runs.end_share(share.run, true);

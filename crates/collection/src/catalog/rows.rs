@@ -167,7 +167,7 @@ fn numbers<const N: usize>(key: &[u8]) -> Option<[u64; N]> {
 }
 
 /// Returns the numbers in a row's key. Fails if the key has another length, because skipping the
-/// row would lose what it says.
+/// row would lose its content.
 fn numbers_of<const N: usize>(key: &[u8]) -> Result<[u64; N], StorageError> {
     numbers(key).ok_or_else(|| {
         let key = key.escape_ascii();

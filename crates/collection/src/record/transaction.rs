@@ -16,7 +16,7 @@ use bytes::Bytes;
 use super::{PayloadReader, collection_of};
 use crate::ids::CollectionId;
 
-/// Stands where other records have a collection id.
+/// Takes the place of the collection id of other records.
 const NO_COLLECTION: CollectionId = CollectionId(0);
 /// Bytes before the first part.
 pub const HEADER_BYTES: usize = 32;

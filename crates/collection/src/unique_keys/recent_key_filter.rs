@@ -1,10 +1,10 @@
 //! In-memory filters of the keys that were recently added to a unique index. A uniqueness check
 //! reads these filters instead of searching each recently folded section of the index.
 //!
-//! A fold adds the keys of its generation before readers see its section. Positions tell which
-//! sections the filters cover: those folded after the start of a filter. A merge of a covered
-//! section with an older one moves that start. A fold without known hashes, because no write
-//! checked its keys, discards all filters. So increasing `_id`s cost nothing.
+//! A fold adds the keys of its generation before readers see its section. A filter covers the
+//! sections that were folded after its start, which is a position. A merge of a covered section
+//! with an older one moves that start. If no write checked the keys of a fold, their hashes are not
+//! known, and the fold discards all filters. So increasing `_id`s cost nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,8 +25,8 @@ pub struct KnownKeys {
     until: Position,
 }
 
-/// A filter and the start of what it covers: with the filters behind it, it contains all keys of
-/// sections folded after this position.
+/// A filter and its start: this filter and the later ones contain all keys of the sections that
+/// were folded after this position.
 #[derive(Clone, Debug)]
 struct CoveringFilter {
     from: Position,

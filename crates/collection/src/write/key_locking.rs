@@ -42,7 +42,7 @@ impl<'a> KeyLocker<'a> {
         })
     }
 
-    /// Locks a key that no record except `own` has, as far as the transaction sees.
+    /// Locks a key that no record except `own` has at the snapshot of the transaction.
     pub fn lock(
         &self,
         index: &Index,

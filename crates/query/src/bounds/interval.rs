@@ -36,7 +36,7 @@ impl PartialEq for Interval {
 
 /// How many values of a type an interval contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Share {
+pub enum Coverage {
     /// No values.
     None,
     /// Some values.
@@ -368,7 +368,7 @@ impl Intervals {
         let kinds = [Type::String, Type::Document, Type::Array];
         kinds
             .into_iter()
-            .all(|kind| self.share_of(kind) == Share::None)
+            .all(|kind| self.coverage_of(kind) == Coverage::None)
     }
 
     /// Returns all other values.
@@ -415,7 +415,7 @@ impl Intervals {
 
     /// Returns how many values of a type the intervals contain, apart from the empty document and
     /// the empty array.
-    pub fn share_of(&self, type_of: Type) -> Share {
+    pub fn coverage_of(&self, type_of: Type) -> Coverage {
         let all = Intervals::from_interval(Interval::from_type(type_of));
         let empty = [
             Value::Document(DocumentBuf::new()),
@@ -423,10 +423,10 @@ impl Intervals {
         ];
         let inside = self.intersection(&all);
         match inside.as_slice() {
-            [] => Share::None,
-            [one] if empty.map(Interval::point).contains(one) => Share::None,
-            _ if inside == all => Share::All,
-            _ => Share::Some,
+            [] => Coverage::None,
+            [one] if empty.map(Interval::point).contains(one) => Coverage::None,
+            _ if inside == all => Coverage::All,
+            _ => Coverage::Some,
         }
     }
 

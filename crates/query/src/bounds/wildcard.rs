@@ -14,7 +14,7 @@ use windrow_document::{Type, Value};
 use windrow_index::{Definition, Multikey};
 use windrow_invariant::Bug;
 
-use super::interval::{Interval, Intervals, Share};
+use super::interval::{Coverage, Interval, Intervals};
 use super::leaf::Certainty;
 use super::{IndexBounds, Predicates};
 use crate::Error;
@@ -208,7 +208,7 @@ impl PathNames {
             *names = Intervals::union([none, Interval::from_type(Type::String)]);
             return true;
         }
-        if values.share_of(Type::Array) == Share::Some {
+        if values.coverage_of(Type::Array) == Coverage::Some {
             return false;
         }
         if !self.arrays.is_empty() {
@@ -218,10 +218,10 @@ impl PathNames {
         }
         let all = || self.names.iter().chain(&self.arrays);
         let own = all().map(|name| Interval::point(name.as_str().into()));
-        match values.share_of(Type::Document) {
-            Share::None => *names = Intervals::union(own),
-            Share::Some => return false,
-            Share::All => {
+        match values.coverage_of(Type::Document) {
+            Coverage::None => *names = Intervals::union(own),
+            Coverage::Some => return false,
+            Coverage::All => {
                 let wildcard = index.definition.wildcard.as_ref();
                 let has = |name: &String| wildcard.is_some_and(|it| it.has_all_within(name));
                 if !all().all(has) {

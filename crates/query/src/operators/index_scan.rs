@@ -459,7 +459,7 @@ impl Operator for IndexScanOperator {
         self.counters.absorb(counts);
     }
 
-    /// If each entry is a row, fences tell their number.
+    /// If each entry is a row, the number follows from fences.
     fn count_known(&mut self, _: &dyn Interrupt) -> Result<Option<u64>, Error> {
         let is_row = matches!(self.spec.output, KeyOutput::Nothing | KeyOutput::Counted);
         let has_rows = is_row && self.spec.filter.is_none();

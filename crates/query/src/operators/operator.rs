@@ -95,7 +95,7 @@ pub type BoxOperator = Box<dyn Operator>;
 /// The work done by one operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// The number of times that the operator was asked for a row or looked at one.
+    /// The number of calls for a row, and of rows that the operator examined.
     pub works: u64,
     /// The number of rows returned.
     pub returned: u64,

@@ -3,8 +3,8 @@
 //!
 //! An operator that maps each input row to at most one row can produce its rows in parts
 //! ([`Operator::parts`]). [`fold_parts`] processes the parts with several threads. Each thread
-//! starts with a contiguous share of the parts. A thread without parts takes the second half of the
-//! largest remaining share. Consecutive parts of a thread go into one state. So the states, in
+//! starts with a queue of consecutive parts. A thread without parts takes the second half of the
+//! largest remaining queue. Consecutive parts of a thread go into one state. So the states, in
 //! order, have seen the rows in order.
 //!
 //! All queries together use no more threads than there are cores. If no core is free, a query uses
@@ -138,8 +138,8 @@ pub(crate) fn fold_parts<S: RowConsumer, J>(
 /// A fold by several threads.
 struct ParallelFold<'w, S, B> {
     parts: &'w [Part],
-    /// The remaining parts of each thread's share.
-    shares: Mutex<Vec<Range<usize>>>,
+    /// The remaining parts in the queue of each thread.
+    queues: Mutex<Vec<Range<usize>>>,
     interrupt: &'w (dyn Interrupt + Sync),
     /// The first part that failed. Later parts are no longer needed.
     failed_part: AtomicUsize,
@@ -161,10 +161,10 @@ impl<'w, S: RowConsumer, B: Fn(usize) -> S + Sync> ParallelFold<'w, S, B> {
         begin: &'w B,
     ) -> Self {
         let cut = |thread: usize| thread * parts.len() / threads;
-        let shares = (0..threads).map(|thread| cut(thread)..cut(thread + 1));
+        let queues = (0..threads).map(|thread| cut(thread)..cut(thread + 1));
         ParallelFold {
             parts,
-            shares: Mutex::new(shares.collect()),
+            queues: Mutex::new(queues.collect()),
             interrupt,
             failed_part: AtomicUsize::new(usize::MAX),
             failed: Mutex::new(None),
@@ -175,14 +175,14 @@ impl<'w, S: RowConsumer, B: Fn(usize) -> S + Sync> ParallelFold<'w, S, B> {
     }
 
     fn run(self) -> Result<FoldedParts<S>, Error> {
-        let threads = self.shares.lock().len();
+        let threads = self.queues.lock().len();
         let work = &self;
         // An expression can run for a long time within one document, on any of the threads.
         let interrupt = &ThreadInterrupt::current();
         thread::scope(|scope| {
             for number in 1..threads {
                 let thread_builder = thread::Builder::new().name("query".to_owned());
-                // If no thread can be started, the other threads process its share.
+                // If no thread can be started, the other threads process its queue.
                 let _ = thread_builder
                     .spawn_scoped(scope, move || interrupt.run(|| work.process_parts(number)));
             }
@@ -251,16 +251,16 @@ impl<'w, S: RowConsumer, B: Fn(usize) -> S + Sync> ParallelFold<'w, S, B> {
 
     /// Returns the next part for a thread.
     fn next_part(&self, thread: usize) -> Option<NextPart> {
-        let mut shares = self.shares.lock();
-        let own = shares.get_mut(thread)?;
+        let mut queues = self.queues.lock();
+        let own = queues.get_mut(thread)?;
         let next = match own.next() {
             Some(number) => NextPart {
                 number,
                 follows_previous: true,
             },
             None => {
-                let stolen = steal(&mut shares)?;
-                let own = shares.get_mut(thread)?;
+                let stolen = steal(&mut queues)?;
+                let own = queues.get_mut(thread)?;
                 *own = stolen;
                 NextPart {
                     number: own.next()?,
@@ -279,9 +279,9 @@ struct NextPart {
     follows_previous: bool,
 }
 
-/// Takes the second half of the largest share.
-fn steal(shares: &mut [Range<usize>]) -> Option<Range<usize>> {
-    let largest = shares.iter_mut().max_by_key(|share| share.len())?;
+/// Takes the second half of the largest queue.
+fn steal(queues: &mut [Range<usize>]) -> Option<Range<usize>> {
+    let largest = queues.iter_mut().max_by_key(|queue| queue.len())?;
     let middle = largest.start + largest.len() / 2;
     let stolen = middle..largest.end;
     largest.end = middle;

@@ -289,14 +289,14 @@ impl TextScanOperator {
             source: &*self.source,
             scan: &self.scan,
         };
-        let shares: Vec<_> = checked.chunks(CHECKED_BY_TASK).collect();
-        let found = run_tasks(shares.len(), interrupt, &|number, interrupt| {
-            let share = shares.get(number).copied().unwrap_or_default();
-            check.matching(share, interrupt)
+        let chunks: Vec<_> = checked.chunks(CHECKED_BY_TASK).collect();
+        let found = run_tasks(chunks.len(), interrupt, &|number, interrupt| {
+            let chunk = chunks.get(number).copied().unwrap_or_default();
+            check.matching(chunk, interrupt)
         })?;
-        for share in found {
-            self.counters.documents_examined += share.documents_examined;
-            self.ready.extend(share.rows);
+        for chunk in found {
+            self.counters.documents_examined += chunk.documents_examined;
+            self.ready.extend(chunk.rows);
         }
         self.checked_together = CHECKED_MAX.min(self.checked_together * 2);
         Ok(())

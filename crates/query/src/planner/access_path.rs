@@ -31,13 +31,13 @@ const KEY_TEST_COST: f64 = 2.5;
 const CLUSTERED_COST: f64 = 0.5;
 const SEEK_COST: f64 = 6.0;
 const SORT_COST: f64 = 0.5;
-/// The planner assumes that this share of the documents that do not match comes before the first
+/// The planner assumes that this fraction of the documents that do not match comes before the first
 /// match, up to a maximum.
-const SHARE_IN_FRONT: f64 = 0.1;
+const FRACTION_IN_FRONT: f64 = 0.1;
 const IN_FRONT_MAX: f64 = 2_000.0;
-/// The counts include documents deleted lately. So at least this share of all documents is assumed
-/// not to match.
-const UNCERTAIN: f64 = 0.05;
+/// The counts include documents deleted lately. So at least this fraction of all documents is
+/// assumed not to match.
+const UNMATCHED_MIN: f64 = 0.05;
 
 /// The conjunction of a filter, on a collection.
 #[derive(Clone)]
@@ -96,7 +96,7 @@ impl AccessPath {
     /// early if its rows are ordered.
     pub fn cost(&self, find: &Find, matching: f64, total: f64) -> f64 {
         let sorts = !self.ordered && find.order().is_some();
-        let share = share_read(find, sorts, matching.min(self.documents), total);
+        let fraction = fraction_read(find, sorts, matching.min(self.documents), total);
         let fetch = match &self.plan {
             Plan::IndexScan(scan) if scan.index.definition.clustered => CLUSTERED_COST,
             _ if self.covers => 0.25,
@@ -106,7 +106,7 @@ impl AccessPath {
             Plan::IndexScan(scan) if scan.filter.is_some() => KEY_TEST_COST,
             _ => 0.0,
         };
-        let read = share * ((1.0 + test) * self.entries + fetch * self.documents);
+        let read = fraction * ((1.0 + test) * self.entries + fetch * self.documents);
         read + SEEK_COST * self.seeks + sort_cost(sorts, self.documents)
     }
 
@@ -144,24 +144,25 @@ pub fn stored(mut scan: IndexScan, answers: Option<Filter>) -> Plan {
 }
 
 /// Returns the cost of reading all `total` documents of a collection, of which about `matching`
-/// match. `knows_all` is `true` if an index tells exactly which documents match. A scan that ends
-/// at a limit may first meet many documents that do not match, such as the finished jobs of a
-/// queue. The index would avoid them at little more cost, so a part of them is added in this case.
-pub fn scan_cost(find: &Find, matching: f64, total: f64, knows_all: bool) -> f64 {
+/// match. `is_exact` is `true` if the entries of an index are exactly the documents that match. A
+/// scan that ends at a limit may first read many documents that do not match, such as the finished
+/// jobs of a queue. The index would avoid them at little more cost, so a part of them is added in
+/// this case.
+pub fn scan_cost(find: &Find, matching: f64, total: f64, is_exact: bool) -> f64 {
     let sorts = find.order().is_some();
-    let even = share_read(find, sorts, matching, total) * total;
-    let others = (total - matching).max(total * UNCERTAIN);
-    let in_front = if knows_all {
-        (others * SHARE_IN_FRONT).min(IN_FRONT_MAX)
+    let even = fraction_read(find, sorts, matching, total) * total;
+    let others = (total - matching).max(total * UNMATCHED_MIN);
+    let in_front = if is_exact {
+        (others * FRACTION_IN_FRONT).min(IN_FRONT_MAX)
     } else {
         0.0
     };
     (even + in_front).min(total) * SCAN_COST + sort_cost(sorts, matching)
 }
 
-/// Returns the share of a path that is read before the limit is reached. If the rows have to be
-/// sorted, the share is 1.
-fn share_read(find: &Find, sorts: bool, matching: f64, total: f64) -> f64 {
+/// Returns the fraction of a path that is read before the limit is reached. It is 1 if the rows have
+/// to be sorted.
+fn fraction_read(find: &Find, sorts: bool, matching: f64, total: f64) -> f64 {
     let rows_needed = find.limit.filter(|_| !sorts);
     let rows_needed = rows_needed.map_or(f64::INFINITY, |limit| (limit + find.skip) as f64);
     (rows_needed / matching.max(1.0).min(total.max(1.0))).min(1.0)
@@ -291,14 +292,14 @@ impl<'s> PlanningContext<'s> {
         };
         let checked = ranges.checks.iter().flatten().count() as i32;
         let filter = self.filter_of_keys(&index, find);
-        let share = match &filter {
-            Some(_) => self.share_sampled(&index, &ranges, entries)?,
+        let selectivity = match &filter {
+            Some(_) => self.sampled_selectivity(&index, &ranges, entries)?,
             None => None,
         };
         let covers = self.covers(&index, &bounds, find);
         Ok(Some(AccessPath {
             entries,
-            documents: entries * share.unwrap_or(0.5f64.powi(checked)),
+            documents: entries * selectivity.unwrap_or(0.5f64.powi(checked)),
             seeks: ranges.ranges.len() as f64,
             covers,
             certain: bounds.certainty == Certainty::Exact,
@@ -317,9 +318,9 @@ impl<'s> PlanningContext<'s> {
 
     /// Returns the conditions to test on keys, so that documents that do not match are not fetched.
     fn filter_of_keys(&self, index: &SourceIndex, find: &Find) -> Option<Filter> {
-        let is_left =
+        let needs_test =
             |one: &Predicate| one.extent.certainty == Certainty::Key && has_plain(index, &one.path);
-        if find.shows_keys() || !self.predicates.list.iter().any(is_left) {
+        if find.shows_keys() || !self.predicates.list.iter().any(needs_test) {
             return None;
         }
         self.select(index, |certainty| certainty == Certainty::Key)
@@ -334,9 +335,9 @@ impl<'s> PlanningContext<'s> {
         select_conditions(self.root, collation, index, is_selected)
     }
 
-    /// Estimates the share of the entries that match by their keys. `None` if sampling is not
+    /// Estimates the fraction of the entries that match by their keys. `None` if sampling is not
     /// worthwhile.
-    fn share_sampled(
+    fn sampled_selectivity(
         &self,
         index: &SourceIndex,
         ranges: &ScanRanges,
@@ -347,9 +348,9 @@ impl<'s> PlanningContext<'s> {
         }
         let by_key = |certainty| certainty != Certainty::Document;
         let filter = self.select(index, by_key);
-        let share =
+        let estimate =
             |filter| selectivity::estimate(self.source, index, ranges, entries as u64, &filter);
-        filter.map(share).transpose().map(Option::flatten)
+        filter.map(estimate).transpose().map(Option::flatten)
     }
 
     fn count(&self, index: usize, ranges: &ScanRanges) -> Result<f64, Error> {
@@ -361,12 +362,15 @@ impl<'s> PlanningContext<'s> {
         if index.definition.collation.is_some() || index.definition.clustered {
             return false;
         }
-        let settles = match bounds.certainty {
+        let decides_filter = match bounds.certainty {
             Certainty::Exact => true,
             Certainty::Key => has_all_plain(index, &self.predicates),
             Certainty::Document => false,
         };
-        let Some(mut paths) = find.needed_paths().filter(|_| settles && !find.return_key) else {
+        let Some(mut paths) = find
+            .needed_paths()
+            .filter(|_| decides_filter && !find.return_key)
+        else {
             return false;
         };
         paths.extend(find.order().into_iter().flat_map(sorted_paths));
@@ -374,8 +378,8 @@ impl<'s> PlanningContext<'s> {
     }
 }
 
-/// Selects the conditions of a conjunction for which an entry within the index bounds has a certain
-/// significance, given that the remaining conditions are tested on the document made of the key.
+/// Selects the conditions of a conjunction by what an entry within the index bounds proves about
+/// them. The other conditions are tested on the document made of the key.
 pub fn select_conditions(
     conjunction: &Node,
     collation: Option<&Arc<Collation>>,

@@ -17,7 +17,7 @@ use crate::find::Find;
 use crate::plan::{IndexScan, KeyOutput, Plan, ProjectionKind};
 use crate::source::{Direction, Source, SourceIndex};
 
-/// Returns a plan that reads only keys. `None` if the query does not ask for the values of a path,
+/// Returns a plan that reads only keys. `None` if the query does not request the values of a path,
 /// or if no index has the values and decides the filter. Like in MongoDB, a missing field counts as
 /// null. Fails if no index matches the hint.
 pub fn plan_by_keys(find: &Find, source: &dyn Source) -> Result<Option<Plan>, Error> {

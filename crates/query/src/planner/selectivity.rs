@@ -1,4 +1,4 @@
-//! Estimates the share of a scan's entries that match by their keys, from a sample of the keys.
+//! Estimates the fraction of a scan's entries that match by their keys, from a sample of the keys.
 
 use windrow_mql::filter::Filter;
 use windrow_mql::interrupt::data_error;
@@ -21,8 +21,8 @@ const CUTS_MAX: u64 = 256;
 /// collection scan.
 const SCAN_DIVISOR_MAX: u64 = 64;
 
-/// Estimates the share of `entries` entries in the ranges that match the filter by their keys.
-/// `None` if there are too few entries. The share is never zero: keys outside of the sample may
+/// Estimates the fraction of `entries` entries in the ranges that match the filter by their keys.
+/// `None` if there are too few entries. The fraction is never zero: keys outside of the sample may
 /// match.
 pub fn estimate(
     source: &dyn Source,

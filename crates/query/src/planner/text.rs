@@ -118,10 +118,12 @@ fn path_within(
         let mut postings = source.posting_list(scan.number, &scan.term_key(term))?;
         found += postings.count_at_most() as f64;
     }
-    let share = (path.documents / total.max(1.0)).clamp(f64::MIN_POSITIVE, 1.0);
+    let selectivity = (path.documents / total.max(1.0)).clamp(f64::MIN_POSITIVE, 1.0);
     let rows_needed = scan.best.map_or(f64::INFINITY, |best| best as f64);
-    let fetched = (BEST_READ * rows_needed / share).min(found).min(total);
-    let saved = FETCH_COST * fetched * (1.0 - share);
+    let fetched = (BEST_READ * rows_needed / selectivity)
+        .min(found)
+        .min(total);
+    let saved = FETCH_COST * fetched * (1.0 - selectivity);
     Ok((path.entries <= saved).then_some(path))
 }
 

@@ -1,18 +1,18 @@
 //! Agrees with the other servers on the data sets, and adds those that are new.
 //!
 //! A database stays in the data set that it was created in, so the databases of the existing sets
-//! are stored by name. These sets must not get others meanwhile:
+//! are stored by name. No database may be created in these sets during the change:
 //!
-//! Before, the server looks as a follower whether a new set has the name of an existing database.
+//! 1. The server checks as a follower that no new set has the name of an existing database.
+//! 2. It stores all sets as a version that says that some are being added. Servers with the old
+//!    sets stop as soon as they see it, at most [`CHANGE_WAIT`] later.
+//! 3. It takes over the log of each existing set. If a server with the old sets takes it over
+//!    afterwards, that server finds the new version before its first write, and fails.
+//! 4. It stores the databases of all these sets in a last version, with which servers begin.
 //!
-//! 1. All sets are stored as a version that says that some are being added. Servers with the sets
-//!    from before stop as soon as they see it, at most [`CHANGE_WAIT`] later.
-//! 2. The server takes over the log of each existing set. A server with the sets from before that
-//!    takes it over afterwards finds the new version before its first write, and fails.
-//! 3. The databases of all these sets are stored in a last version, with which servers begin.
-//!
-//! If a server ends in between, the next one does the rest. Several servers can do it at the same
-//! time: they find the same databases, because none of them writes before the last version.
+//! If the server ends before the last step, the next server continues. Several servers can do this
+//! at the same time: they find the same databases, because none of them writes before the last
+//! version.
 
 use std::sync::Arc;
 use std::thread;

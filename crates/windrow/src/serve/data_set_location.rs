@@ -39,7 +39,7 @@ pub fn locations(
     }
     let location = |id: DataSetId| {
         let name = placement.name(id).to_owned();
-        // A database that was divided goes on with its copy.
+        // A database that was divided continues with its copy.
         DataSetLocation {
             folder: if placement.is_at_prefix(id) {
                 options.data_folder.clone()
