@@ -56,8 +56,8 @@ macro_rules! row_by_row {
                 Ok(None)
             }
 
-            fn want_rows(&mut self, rows: u64) {
-                self.input.want_rows(rows);
+            fn set_rows_needed(&mut self, rows: u64) {
+                self.input.set_rows_needed(rows);
             }
 
             counted!(counters, input);
@@ -136,8 +136,8 @@ impl Operator for Match {
         Ok(None)
     }
 
-    fn want_rows(&mut self, rows: u64) {
-        self.input.want_rows(rows);
+    fn set_rows_needed(&mut self, rows: u64) {
+        self.input.set_rows_needed(rows);
     }
 
     counted!(counters, input);

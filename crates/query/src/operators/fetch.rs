@@ -24,9 +24,9 @@ pub(super) struct Fetch {
     waiting: VecDeque<Row>,
     documents: PrefetchedDocuments,
     /// The number of rows that are read ahead next.
-    together: u64,
+    rows_ahead: u64,
     /// The number of rows that the result needs at most.
-    rows_max: u64,
+    rows_needed: u64,
     counters: Counters,
     pace: Pace,
 }
@@ -39,8 +39,8 @@ impl Fetch {
             input,
             waiting: VecDeque::new(),
             documents: PrefetchedDocuments::default(),
-            together: 1,
-            rows_max: u64::MAX,
+            rows_ahead: 1,
+            rows_needed: u64::MAX,
             counters: Counters::default(),
             pace: Pace::default(),
         }
@@ -72,14 +72,14 @@ impl Fetch {
     }
 
     fn read_ahead(&mut self, interrupt: &dyn Interrupt) -> Result<(), Error> {
-        let left = self.rows_max.saturating_sub(self.counters.returned);
-        for _ in 0..left.clamp(1, self.together) {
+        let missing = self.rows_needed.saturating_sub(self.counters.returned);
+        for _ in 0..missing.clamp(1, self.rows_ahead) {
             match self.input.next(interrupt)? {
                 Some(row) => self.waiting.push_back(row),
                 None => break,
             }
         }
-        self.together = (TOGETHER_MAX as u64).min(2 * self.together);
+        self.rows_ahead = (TOGETHER_MAX as u64).min(2 * self.rows_ahead);
         Ok(())
     }
 }
@@ -115,8 +115,8 @@ impl Operator for Fetch {
         Ok(None)
     }
 
-    fn want_rows(&mut self, rows: u64) {
-        self.rows_max = rows;
+    fn set_rows_needed(&mut self, rows: u64) {
+        self.rows_needed = rows;
     }
 
     counted!(counters, input);

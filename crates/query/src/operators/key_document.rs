@@ -48,7 +48,7 @@ impl KeyDocument {
             match output {
                 KeyOutput::Flat => root.push(DocumentPart::Value(field.path.to_string(), number)),
                 KeyOutput::Field(selected) if selected != number => {}
-                _ => place(&mut root, &field.path, 0, number),
+                _ => insert_part(&mut root, &field.path, 0, number),
             }
         }
         let read = match output {
@@ -134,7 +134,7 @@ impl KeyValues<'_> {
     }
 }
 
-fn place(parts: &mut Vec<DocumentPart>, path: &Path, depth: usize, number: usize) {
+fn insert_part(parts: &mut Vec<DocumentPart>, path: &Path, depth: usize, number: usize) {
     let Some(component) = path.components().get(depth) else {
         return;
     };
@@ -151,7 +151,7 @@ fn place(parts: &mut Vec<DocumentPart>, path: &Path, depth: usize, number: usize
         parts.len() - 1
     });
     if let Some(DocumentPart::Within(_, inner)) = parts.get_mut(at) {
-        place(inner, path, depth + 1, number);
+        insert_part(inner, path, depth + 1, number);
     }
 }
 

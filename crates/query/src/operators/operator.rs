@@ -22,7 +22,7 @@ pub trait Operator: Send {
     /// Sets the number of rows that the result needs. An operator that reads its input ahead reads
     /// no more rows than this. [`next`](Self::next) still returns further rows: an operator above
     /// this one may drop some. Must be called before the first row.
-    fn want_rows(&mut self, _rows: u64) {}
+    fn set_rows_needed(&mut self, _rows: u64) {}
 
     /// Splits the rows into parts that can be produced in parallel, in order. Returns no parts if
     /// that is impossible or not worthwhile. Must be called before the first row.

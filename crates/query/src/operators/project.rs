@@ -75,8 +75,8 @@ impl Operator for Project {
         Ok(Some(row.with(projected)))
     }
 
-    fn want_rows(&mut self, rows: u64) {
-        self.input.want_rows(rows);
+    fn set_rows_needed(&mut self, rows: u64) {
+        self.input.set_rows_needed(rows);
     }
 
     counted!(counters, input);
@@ -118,8 +118,8 @@ impl Operator for ReturnKey {
         Ok(Some(row.with(shown)))
     }
 
-    fn want_rows(&mut self, rows: u64) {
-        self.input.want_rows(rows);
+    fn set_rows_needed(&mut self, rows: u64) {
+        self.input.set_rows_needed(rows);
     }
 
     counted!(counters, input);
@@ -153,8 +153,8 @@ impl Operator for RecordIds {
         }))
     }
 
-    fn want_rows(&mut self, rows: u64) {
-        self.input.want_rows(rows);
+    fn set_rows_needed(&mut self, rows: u64) {
+        self.input.set_rows_needed(rows);
     }
 
     counted!(counters, input);

@@ -35,8 +35,9 @@ impl Operator for Skip {
         Ok(row)
     }
 
-    fn want_rows(&mut self, rows: u64) {
-        self.input.want_rows(rows.saturating_add(self.remaining));
+    fn set_rows_needed(&mut self, rows: u64) {
+        self.input
+            .set_rows_needed(rows.saturating_add(self.remaining));
     }
 
     fn count_known(&mut self, interrupt: &dyn Interrupt) -> Result<Option<u64>, Error> {
@@ -58,7 +59,7 @@ pub(crate) struct Limit {
 
 impl Limit {
     pub fn new(amount: u64, mut input: BoxOperator) -> Limit {
-        input.want_rows(amount);
+        input.set_rows_needed(amount);
         Limit {
             remaining: amount,
             input,
@@ -78,8 +79,8 @@ impl Operator for Limit {
         Ok(row)
     }
 
-    fn want_rows(&mut self, rows: u64) {
-        self.input.want_rows(rows.min(self.remaining));
+    fn set_rows_needed(&mut self, rows: u64) {
+        self.input.set_rows_needed(rows.min(self.remaining));
     }
 
     fn count_known(&mut self, interrupt: &dyn Interrupt) -> Result<Option<u64>, Error> {

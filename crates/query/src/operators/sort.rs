@@ -68,7 +68,7 @@ impl RowConsumer for SortConsumer<'_> {
     }
 
     fn end(&mut self) -> Result<(), Error> {
-        self.sorter.settle()
+        self.sorter.sort_or_spill()
     }
 }
 

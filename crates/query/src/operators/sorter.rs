@@ -180,7 +180,7 @@ impl Sorter {
     }
 
     /// Sorts the rows in memory, or spills them if there are runs already.
-    pub fn settle(&mut self) -> Result<(), Error> {
+    pub fn sort_or_spill(&mut self) -> Result<(), Error> {
         if self.runs.is_empty() {
             sort_by(&mut self.rows, KeyedRow::cmp)?
         } else {

@@ -138,10 +138,12 @@ pub(crate) struct TextScanOperator {
     /// first, as in MongoDB's backward scan. `None` before the postings have been read.
     candidates: Option<Vec<ScoredRecord>>,
     ready: VecDeque<Row>,
-    checked_together: usize,
-    /// The last record found in the order of scores, and the number of records of that search.
+    /// The number of candidates that are checked next.
+    batch_size: usize,
+    /// The last record found in the order of scores.
     after: Option<Hit>,
-    found_together: usize,
+    /// The number of records that the last search returned at most.
+    search_size: usize,
     counters: Counters,
     pace: Pace,
 }
@@ -159,9 +161,9 @@ impl TextScanOperator {
             within_ids: None,
             candidates: None,
             ready: VecDeque::new(),
-            checked_together: CHECKED_FIRST,
+            batch_size: CHECKED_FIRST,
             after: None,
-            found_together: 0,
+            search_size: 0,
             counters: Counters::default(),
             pace: Pace::default(),
         }
@@ -218,9 +220,9 @@ impl TextScanOperator {
             usize::try_from(self.scan.best.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         let count = match self.after {
             None => records_needed.saturating_mul(2).max(CHECKED_FIRST),
-            Some(_) => self.found_together.saturating_mul(4),
+            Some(_) => self.search_size.saturating_mul(4),
         };
-        self.found_together = count;
+        self.search_size = count;
         let options = BestOptions {
             after: self.after,
             ..BestOptions::new(count, TIES)
@@ -282,14 +284,14 @@ impl TextScanOperator {
         let Some(candidates) = &mut self.candidates else {
             return Ok(());
         };
-        let first = candidates.len().saturating_sub(self.checked_together);
-        let mut checked = candidates.split_off(first);
-        checked.reverse();
+        let first = candidates.len().saturating_sub(self.batch_size);
+        let mut batch = candidates.split_off(first);
+        batch.reverse();
         let check = CandidateCheck {
             source: &*self.source,
             scan: &self.scan,
         };
-        let chunks: Vec<_> = checked.chunks(CHECKED_BY_TASK).collect();
+        let chunks: Vec<_> = batch.chunks(CHECKED_BY_TASK).collect();
         let found = run_tasks(chunks.len(), interrupt, &|number, interrupt| {
             let chunk = chunks.get(number).copied().unwrap_or_default();
             check.matching(chunk, interrupt)
@@ -298,7 +300,7 @@ impl TextScanOperator {
             self.counters.documents_examined += chunk.documents_examined;
             self.ready.extend(chunk.rows);
         }
-        self.checked_together = CHECKED_MAX.min(self.checked_together * 2);
+        self.batch_size = CHECKED_MAX.min(self.batch_size * 2);
         Ok(())
     }
 
@@ -349,7 +351,7 @@ struct CandidateCheck<'s> {
 
 /// The result of a check.
 #[derive(Default)]
-struct Checked {
+struct CheckResult {
     /// The candidates that match, with their documents.
     rows: Vec<Row>,
     documents_examined: u64,
@@ -361,9 +363,9 @@ impl CandidateCheck<'_> {
         &self,
         candidates: &[ScoredRecord],
         interrupt: &dyn Interrupt,
-    ) -> Result<Checked, Error> {
+    ) -> Result<CheckResult, Error> {
         let mut matcher = Matcher::new(&self.scan.query);
-        let (mut checked, mut pace) = (Checked::default(), Pace::default());
+        let (mut result, mut pace) = (CheckResult::default(), Pace::default());
         let mut documents = PrefetchedDocuments::default();
         for (number, candidate) in candidates.iter().enumerate() {
             let next = candidates.iter().skip(number).map(|record| record.id);
@@ -371,14 +373,14 @@ impl CandidateCheck<'_> {
                 continue;
             };
             pace.step_over(bytes.len(), interrupt)?;
-            checked.documents_examined += 1;
+            result.documents_examined += 1;
             let document = Document::from_validated(&bytes);
             if self.matches(document, &mut matcher)? {
                 let content = Content::Shared(bytes);
-                checked.rows.push(scored_row(*candidate, content));
+                result.rows.push(scored_row(*candidate, content));
             }
         }
-        Ok(checked)
+        Ok(result)
     }
 
     fn matches(&self, document: Document<'_>, matcher: &mut Matcher<'_>) -> Result<bool, Error> {
