@@ -25,7 +25,7 @@ pub(crate) fn start(collections: &Arc<Collections>) -> Result<Vec<JoinHandle<()>
         spawn("windrow-merge", collections.clone(), keep_merging)?,
         spawn("windrow-tails", collections.clone(), keep_creating_entries)?,
     ];
-    for build in building::unfinished(collections) {
+    for build in building::unfinished_builds(collections) {
         let resume = move |collections: &Arc<Collections>| {
             building::resume(&collections.core, &build);
         };

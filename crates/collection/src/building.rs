@@ -124,7 +124,7 @@ impl Collection {
         (control.on_phase)(&BuildPhase::Registered {
             indexes: indexes.clone(),
         });
-        let built = self.build_caught(&core, &indexes, control);
+        let built = self.build_catching_panics(&core, &indexes, control);
         if let Err(error) = built {
             self.abandon(&core, &indexes);
             return Err(error);
@@ -138,7 +138,7 @@ impl Collection {
 
     /// Runs a build, and turns a panic into an error. The index is removed, because the panic would
     /// recur at each start that resumes the build.
-    fn build_caught(
+    fn build_catching_panics(
         &self,
         core: &Core,
         indexes: &[Arc<Index>],
@@ -418,7 +418,7 @@ pub(crate) struct UnfinishedBuilds {
     has_replaced: bool,
 }
 
-pub(crate) fn unfinished(collections: &Collections) -> Vec<UnfinishedBuilds> {
+pub(crate) fn unfinished_builds(collections: &Collections) -> Vec<UnfinishedBuilds> {
     let of = |collection: Arc<Collection>| {
         let all = collection.all_indexes();
         let indexes = all.iter().filter(|index| !index.is_ready()).cloned();
@@ -458,7 +458,7 @@ pub(crate) fn resume(core: &Arc<Core>, build: &UnfinishedBuilds) {
     };
     let collection = &build.collection;
     let built = collection
-        .build_caught(core, &build.indexes, &control)
+        .build_catching_panics(core, &build.indexes, &control)
         .and_then(|()| collection.drop_replaced_search_indexes());
     let Err(error) = built else {
         return;

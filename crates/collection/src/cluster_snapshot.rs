@@ -32,7 +32,7 @@ impl ClusterSnapshot {
         let core = &collections.core;
         // A name changes before any snapshot of that position exists, so there is nothing to wait
         // for.
-        let (snapshot, first) = core.timed_snapshot(SnapshotLifetime::Unlimited);
+        let (snapshot, first) = core.snapshot_with_time(SnapshotLifetime::Unlimited);
         let position = snapshot.position();
         let own = core.snapshots.open(SnapshotLifetime::Limited, || position);
         let time = first.max(until);
@@ -98,7 +98,7 @@ impl ClusterSnapshot {
 impl Core {
     /// Returns a new snapshot with its cluster time: the time of the newest commit, or a later one
     /// before the next.
-    fn timed_snapshot(&self, age: SnapshotLifetime) -> (Snapshot, ClusterTime) {
+    fn snapshot_with_time(&self, age: SnapshotLifetime) -> (Snapshot, ClusterTime) {
         let log = &self.storage.log;
         let mut time = ClusterTime::default();
         let snapshot = self.snapshots.open(age, || {

@@ -223,7 +223,7 @@ impl Collection {
     }
 
     /// Returns a reader at a new snapshot without a maximal age, for the engine's own work.
-    pub(crate) fn lasting_reader(&self) -> Result<Reader, Error> {
+    pub(crate) fn reader_without_age_limit(&self) -> Result<Reader, Error> {
         self.reader_of_age(SnapshotLifetime::Unlimited)
     }
 

@@ -20,7 +20,7 @@ impl Collection {
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<Vec<Value>>, Error> {
         let mut interrupt = PacedInterrupt::new(interrupt);
-        let reader = self.lasting_reader()?;
+        let reader = self.reader_without_age_limit()?;
         let number = reader.indexes().iter().position(|one| one.name() == index);
         let number = number.ok_or_else(|| Error::IndexNotFound(index.to_owned()))?;
         let mut cursor = reader.entries(number, Direction::Forward)?;

@@ -242,7 +242,7 @@ impl Engine {
             Work::Compact => self.compact(&Uninterrupted),
             Work::CreateEntries => Ok(background::create_entries(&self.collections)),
             Work::Builds => {
-                let unfinished = building::unfinished(&self.collections);
+                let unfinished = building::unfinished_builds(&self.collections);
                 let resume = |build| building::resume(&self.core, build);
                 unfinished.iter().for_each(resume);
                 Ok(!unfinished.is_empty())

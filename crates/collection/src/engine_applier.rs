@@ -300,7 +300,7 @@ fn change_indexes(core: &Core, collection: &Collection, position: Position) -> R
     let catalog = &core.storage.catalog;
     let before = collection.state();
     let mut indexes = Vec::new();
-    for (map, row) in IndexRow::all_of(collection.id, catalog)? {
+    for (map, row) in IndexRow::read_all(collection.id, catalog)? {
         let known = before.indexes.iter().find(|it| it.index.map == map);
         let changed = ChangedIndex {
             map,

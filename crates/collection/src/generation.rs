@@ -206,7 +206,7 @@ impl Generation {
     pub fn records(&self, position: Position) -> Arc<Vec<Arc<TailPart>>> {
         self.records.parts_up_to(position, |from| {
             let commits = self.commits_since(from);
-            let covered = reached(&commits, position);
+            let covered = covered_position(&commits, position);
             let buffer = match &self.clustered {
                 None => documents_by_record(&commits),
                 Some(id_index) => ids_by_record(id_index, &commits),
@@ -221,7 +221,7 @@ impl Generation {
         tail.tail.parts_up_to(position, |from| {
             let bytes = self.record_bytes.load(Ordering::Acquire);
             let commits = self.commits_since(from);
-            let covered = reached(&commits, position);
+            let covered = covered_position(&commits, position);
             let parts = self.make_parts(index, &commits, tail.last_entries.load(Ordering::Relaxed));
             let entries = parts.iter().map(TailPart::len).sum();
             tail.last_entries.store(entries, Ordering::Relaxed);
@@ -320,7 +320,7 @@ impl Generation {
             for commit in &commits {
                 add_hashes(index, commit, &mut known.set);
             }
-            known.position = reached(&commits, position);
+            known.position = covered_position(&commits, position);
             self.memory.add(known.set.take_growth() as u64);
         }
     }
@@ -414,7 +414,7 @@ fn commits_after(commits: &[Arc<Commit>], position: Position) -> &[Arc<Commit>] 
 }
 
 /// Returns the position that a tail has reached which contains all commits up to `position`.
-fn reached(commits: &[Arc<Commit>], position: Position) -> Position {
+fn covered_position(commits: &[Arc<Commit>], position: Position) -> Position {
     let last = commits.last();
     last.map_or(position, |last| last.position.max(position))
 }

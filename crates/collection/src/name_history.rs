@@ -22,13 +22,13 @@ pub(crate) struct NameHistory(Mutex<History>);
 
 #[derive(Default)]
 struct History {
-    all: BTreeMap<NameStart, FormerName>,
+    all: BTreeMap<NameStart, EarlierName>,
     /// The names in the order in which they ended.
     ends: BTreeSet<NameStop>,
     /// Names that ended before this position may be missing.
     forgotten_before: Position,
     /// The names that were removed since the last call of [`NameHistory::forget`].
-    removed: Vec<FormerName>,
+    removed: Vec<EarlierName>,
 }
 
 /// The time from which a collection had a name. Ordered by name, then by position.
@@ -54,7 +54,7 @@ pub(crate) enum NameEnd {
     Dropped,
 }
 
-struct FormerName {
+struct EarlierName {
     /// The collection had the name before this position.
     until: Position,
     /// `None` if there was no memory to keep it.
@@ -71,7 +71,7 @@ impl NameHistory {
             namespace: collection.namespace(),
             from: collection.named_from(),
         };
-        let former = FormerName {
+        let earlier = EarlierName {
             until,
             collection: Some(collection.clone()),
             bytes: match end {
@@ -84,7 +84,7 @@ impl NameHistory {
             until,
             name: name.clone(),
         });
-        history.all.insert(name, former);
+        history.all.insert(name, earlier);
         debug_assert!(history.ends.len() >= history.all.len());
         if history.all.len() > NAMES_MAX {
             // An entry exists, as one was added above.
@@ -165,7 +165,7 @@ impl History {
         for former in self.all.values_mut() {
             let id = former.collection.as_ref().map(|it| it.id);
             if id.is_some_and(|id| released.contains(&id)) {
-                self.removed.push(FormerName {
+                self.removed.push(EarlierName {
                     until: former.until,
                     collection: former.collection.take(),
                     bytes: 0,

@@ -299,7 +299,7 @@ impl PayloadReader {
         Some(number)
     }
 
-    fn sized(&mut self) -> Option<Vec<u8>> {
+    fn length_and_bytes(&mut self) -> Option<Vec<u8>> {
         let length = usize::try_from(self.number()?).ok()?;
         Some(self.take(length)?.to_vec())
     }
@@ -392,7 +392,7 @@ impl PayloadReader {
                 ..IndexChange::default()
             };
             for _ in 0..self.number()? {
-                change.removed.push(self.sized()?);
+                change.removed.push(self.length_and_bytes()?);
             }
             for _ in 0..self.number()? {
                 let (key, payload) = (self.number()?, self.number()?);

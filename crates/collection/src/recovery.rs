@@ -89,7 +89,7 @@ pub(crate) fn open_collection(
     let mut take = |map| Arc::new(Sections::new(sections.remove(&map).unwrap_or_default()));
     let records = take(row.records);
     let mut indexes = Vec::new();
-    for (map, index) in IndexRow::all_of(id, &core.storage.catalog)? {
+    for (map, index) in IndexRow::read_all(id, &core.storage.catalog)? {
         let definition = definition_of(&row.options, &index, indexes.is_empty())?;
         indexes.push(index_state(map, definition, &index, take(map)));
     }

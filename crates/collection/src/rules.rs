@@ -32,8 +32,8 @@ pub enum DocumentValidation {
 
 impl DocumentValidation {
     /// Converts a client's `bypassDocumentValidation`.
-    pub fn bypassed_if(bypassed: bool) -> DocumentValidation {
-        if bypassed {
+    pub fn from_bypass(bypass: bool) -> DocumentValidation {
+        if bypass {
             DocumentValidation::Bypassed
         } else {
             DocumentValidation::Enabled

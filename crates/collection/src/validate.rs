@@ -161,7 +161,7 @@ impl Collection {
         interrupt: &dyn Interrupt,
     ) -> Result<Validation, Error> {
         let interrupt = &mut PacedInterrupt::new(interrupt);
-        let reader = self.lasting_reader()?;
+        let reader = self.reader_without_age_limit()?;
         let rules = self.rules();
         let input = DocumentChecks {
             checks,

@@ -260,7 +260,7 @@ impl Collection {
                 .validate(document, |warning| self.warn(warning))
                 .and_then(|()| checks.check(document, &mut scratch));
             plan.add(offset, document.as_bytes().len(), fits);
-            if plan.refused(order) {
+            if plan.ends_with_error(order) {
                 break;
             }
             if plan.last_is_accepted()

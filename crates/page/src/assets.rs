@@ -185,9 +185,9 @@ struct PreparedAsset {
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 /// `Cache-Control` of an address without a tag, which scripts use to import each other. Browsers
 /// revalidate it on each use.
-const ASK: &str = "public, no-cache";
+const REVALIDATE: &str = "public, no-cache";
 
-fn prepared() -> &'static HashMap<&'static str, PreparedAsset> {
+fn prepared_assets() -> &'static HashMap<&'static str, PreparedAsset> {
     static PREPARED: OnceLock<HashMap<&'static str, PreparedAsset>> = OnceLock::new();
     PREPARED.get_or_init(|| {
         let prepare = |asset: &'static Asset| {
@@ -213,7 +213,7 @@ fn prepared() -> &'static HashMap<&'static str, PreparedAsset> {
 /// Returns the address of a file. It contains a hash of the content, so browsers can cache it for
 /// ever.
 pub fn asset_address(name: &str) -> String {
-    let tag = prepared()
+    let tag = prepared_assets()
         .get(name)
         .map(|asset| asset.tag.trim_matches('"'));
     debug_assert!(tag.is_some(), "{name} is not in the table of assets");
@@ -245,9 +245,9 @@ pub fn serve_asset(request: AssetRequest<'_>) -> Option<Response> {
         asset,
         tag,
         compressed,
-    } = prepared().get(name)?;
+    } = prepared_assets().get(name)?;
     let is_tagged = tag_of_address == Some(tag.trim_matches('"'));
-    let cache_control = if is_tagged { FOR_EVER } else { ASK };
+    let cache_control = if is_tagged { FOR_EVER } else { REVALIDATE };
     if known_tag == Some(tag.as_str()) {
         let response = Response::bytes(asset.content_type, Bytes::new());
         let response = response.with_status(StatusCode::NOT_MODIFIED);
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn files_are_small() {
         let bytes = |is_drawing: bool| -> usize {
-            let all = prepared().values();
+            let all = prepared_assets().values();
             let wanted = all.filter(|it| it.asset.is_compressed == is_drawing);
             wanted
                 .filter_map(|it| it.compressed.as_ref())
@@ -338,7 +338,10 @@ mod tests {
         let again = serve_asset(known).unwrap();
         assert_eq!(
             (again.status, control(&again)),
-            (StatusCode::NOT_MODIFIED, HeaderValue::from_static(ASK))
+            (
+                StatusCode::NOT_MODIFIED,
+                HeaderValue::from_static(REVALIDATE)
+            )
         );
         let elsewhere = AssetRequest {
             name: "../Cargo.toml",

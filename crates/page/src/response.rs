@@ -90,7 +90,7 @@ impl Response {
     }
 
     /// A content that is written while it is sent.
-    pub fn written(
+    pub fn from_writer(
         content_type: &'static str,
         write: impl FnOnce(&mut BodyWriter) -> io::Result<()> + Send + 'static,
     ) -> Response {
@@ -106,7 +106,7 @@ impl Response {
     }
 
     /// An HTML page that is written while it is sent.
-    pub fn written_html(
+    pub fn from_html_writer(
         write: impl FnOnce(&mut BodyWriter) -> io::Result<()> + Send + 'static,
     ) -> Response {
         let content = Content::Written {

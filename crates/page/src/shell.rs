@@ -41,7 +41,7 @@ pub fn page_in_parts(
     rest: impl FnOnce() -> Markup + Send + 'static,
 ) -> Response {
     let whole = frame_markup(request, frame, content).into_string();
-    Response::written_html(move |writer| {
+    Response::from_html_writer(move |writer| {
         // Cannot occur in texts, because their `<` is escaped.
         let (before, behind) = whole.split_once(REST.0).unwrap_or((&whole, ""));
         writer.write_all(before.as_bytes())?;

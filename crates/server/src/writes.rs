@@ -243,7 +243,7 @@ const WRITABLE_SYSTEM: &[&str] = &["system.js", "system.users", "system.roles"];
 /// collection is not evaluated.
 pub fn validation(arguments: &Arguments<'_>) -> Result<DocumentValidation, CommandError> {
     let bypassed = arguments.flag("bypassDocumentValidation")?;
-    Ok(DocumentValidation::bypassed_if(bypassed))
+    Ok(DocumentValidation::from_bypass(bypassed))
 }
 
 /// The options by which a command stores its documents.

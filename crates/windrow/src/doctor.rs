@@ -150,7 +150,7 @@ fn check_configuration(named: Option<&Path>, checks: &mut Vec<Check>) -> Option<
     match Config::read(&file) {
         Ok(config) => {
             let message = format!("{}, {} folders", file.display(), config.folders.len());
-            checks.push(Check::good(NAME, message));
+            checks.push(Check::ok(NAME, message));
             for folder in &config.folders {
                 checks.extend(data::check_source(&folder.path));
             }

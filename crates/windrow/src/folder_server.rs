@@ -78,7 +78,7 @@ pub fn serve_during<T>(
         arguments: std::env::args().collect(),
         ..match clients {
             Clients::Any => Config::default(),
-            Clients::OwnCommands => only_own_commands(),
+            Clients::OwnCommands => config_with_authentication(),
         }
     };
     let services = Services {
@@ -117,7 +117,7 @@ pub fn serve_during<T>(
 
 /// Returns a server configuration that requires authentication. The password is stored in the data
 /// folder.
-fn only_own_commands() -> Config {
+fn config_with_authentication() -> Config {
     Config {
         access_control: AccessControl::Always,
         // Without this, a client could create the first user without authentication.

@@ -102,11 +102,11 @@ impl Report {
         let before = Sample::take(&mut client).map_err(Failure::runtime)?;
         std::thread::sleep(interval);
         let after = Sample::take(&mut client).map_err(Failure::runtime)?;
-        Ok(Report::between(&before, &after))
+        Ok(Report::from_samples(&before, &after))
     }
 
     /// Returns the difference of two samples of a server.
-    pub fn between(before: &Sample, after: &Sample) -> Report {
+    pub fn from_samples(before: &Sample, after: &Sample) -> Report {
         let seconds = after.at.duration_since(before.at).as_secs_f64().max(1e-3);
         let (old, new) = (before.status.as_document(), after.status.as_document());
         // The counters of a restarted server begin at zero.

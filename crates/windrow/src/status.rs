@@ -97,7 +97,7 @@ fn show_folder(folder: &Path, format: OutputFormat) -> Result<String, Failure> {
         DataFolder::Server(address) => Some(address.clone()),
         DataFolder::Local(_) => None,
     };
-    match (Searcher::in_opened(opened)?, server) {
+    match (Searcher::from_folder(opened)?, server) {
         (Some(searcher), _) => {
             let status = read_status(folder, searcher)?;
             Ok(match format {

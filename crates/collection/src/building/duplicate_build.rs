@@ -38,7 +38,7 @@ impl<'d, 's> DuplicateBuild<'d, 's> {
     }
 
     /// Returns `true` if the share of the follower is used.
-    pub fn is_overtaken(&self) -> bool {
+    pub fn is_superseded(&self) -> bool {
         !self.sharing.is_given(self.share.run) && !self.is_claimed.load(Ordering::Acquire)
     }
 }
@@ -57,8 +57,8 @@ impl EntryTarget for DuplicateBuild<'_, '_> {
         if self.sharing.has_no_thread() {
             self.sharing.poll()?;
         }
-        if self.is_overtaken() {
-            return Err(overtaken());
+        if self.is_superseded() {
+            return Err(superseded());
         }
         Ok(())
     }
@@ -70,10 +70,10 @@ impl EntryTarget for DuplicateBuild<'_, '_> {
     fn write(&self, collected: &mut CollectedEntries) -> Result<(), Error> {
         if !self.is_claimed.load(Ordering::Acquire) {
             let Some(claimed) = self.sharing.claim(self.share.run) else {
-                return Err(overtaken());
+                return Err(superseded());
             };
             self.is_claimed.store(true, Ordering::Release);
-            self.sharing.end_claimed(claimed)?;
+            self.sharing.end_claim(claimed)?;
         }
         self.scan
             .record_documents(self.documents.swap(0, Ordering::Relaxed));
@@ -81,6 +81,6 @@ impl EntryTarget for DuplicateBuild<'_, '_> {
     }
 }
 
-fn overtaken() -> Error {
+fn superseded() -> Error {
     Error::interrupted("a follower has built the share")
 }

@@ -50,7 +50,7 @@ pub(super) fn scan(
             .iter()
             .try_for_each(|index| scan(collection, core, std::slice::from_ref(index), control));
     }
-    let reader = collection.lasting_reader()?;
+    let reader = collection.reader_without_age_limit()?;
     let threads = core.options.threads.max(1);
     let builders = core.storage.builders();
     let all_threads = threads + builders.iter().map(|it| it.threads).sum::<usize>();
@@ -166,7 +166,7 @@ impl Workers<'_, '_> {
     ) -> Result<(), Error> {
         let built = read_range(share, share.range(), worker, collected)
             .and_then(|()| share.write(collected));
-        if built.is_err() && share.is_overtaken() {
+        if built.is_err() && share.is_superseded() {
             *collected = CollectedEntries::new(self.scan.indexes);
             return self.scan.check();
         }

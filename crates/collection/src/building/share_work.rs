@@ -115,7 +115,7 @@ fn build(collections: &Collections, task: &Share) -> Result<(), Error> {
     let share = ShareBuild {
         core,
         task,
-        reader: collection.lasting_reader()?,
+        reader: collection.reader_without_age_limit()?,
         indexes: &indexes,
         documents: AtomicU64::new(0),
         reported: Mutex::new(Instant::now()),

@@ -57,20 +57,20 @@ pub(super) struct SharedScan<'s> {
 #[derive(Default)]
 struct SharingState {
     /// The shares that followers build.
-    given: Vec<GivenShare>,
+    assigned: Vec<AssignedShare>,
     /// The number of ranges that are neither in the queue nor given: a thread is about to put them
     /// into one of these or into the catalog.
     moving: usize,
     /// Builders that have failed.
     excluded: HashSet<[u8; 16]>,
-    has_given: bool,
+    has_assigned: bool,
     /// The number of polls since a worker found the queue empty.
     idle_polls: u32,
     is_over: bool,
 }
 
 /// A share that a follower builds.
-pub(super) struct GivenShare {
+pub(super) struct AssignedShare {
     run: RunId,
     builder: Builder,
     range: RecordRange,
@@ -139,15 +139,15 @@ impl<'s> SharedScan<'s> {
                 continue;
             }
             let is_waiting = state.moving > 0 || state.idle_polls < self.idle_polls_max();
-            if state.given.is_empty() && state.moving == 0 {
+            if state.assigned.is_empty() && state.moving == 0 {
                 return Ok(NextWork::None);
             }
             if is_waiting {
                 return Ok(NextWork::Wait);
             }
-            let has_not_begun = |it: &&GivenShare| it.documents.is_none();
+            let has_not_begun = |it: &&AssignedShare| it.documents.is_none();
             let late: Vec<RunId> = state
-                .given
+                .assigned
                 .iter()
                 .filter(has_not_begun)
                 .map(|it| it.run)
@@ -201,7 +201,7 @@ impl<'s> SharedScan<'s> {
     /// Ends the scan. After a failed scan, shares can be left. Their rows are deleted with the
     /// index, or when its build is resumed.
     pub fn end(&self) {
-        for share in std::mem::take(&mut self.state.lock().given) {
+        for share in std::mem::take(&mut self.state.lock().assigned) {
             self.scan.core.storage.runs.end_share(share.run, true);
         }
         self.publish_progress();
@@ -209,7 +209,7 @@ impl<'s> SharedScan<'s> {
 
     /// Reads the reports of followers, and gives them further shares.
     pub fn poll(&self) -> Result<(), Error> {
-        let runs: Vec<RunId> = self.state.lock().given.iter().map(|it| it.run).collect();
+        let runs: Vec<RunId> = self.state.lock().assigned.iter().map(|it| it.run).collect();
         for run in runs {
             self.poll_share(run)?;
         }
@@ -251,7 +251,7 @@ impl<'s> SharedScan<'s> {
 
     fn record_progress(&self, run: RunId, documents: Option<u64>) -> Result<(), Error> {
         let mut state = self.state.lock();
-        let Some(share) = state.given.iter_mut().find(|it| it.run == run) else {
+        let Some(share) = state.assigned.iter_mut().find(|it| it.run == run) else {
             return Ok(());
         };
         if share.documents != documents {
@@ -267,7 +267,7 @@ impl<'s> SharedScan<'s> {
     /// scan.
     fn fail(&self, run: RunId) -> Result<(), Error> {
         let mut state = self.state.lock();
-        let builder = state.given.iter().find(|it| it.run == run);
+        let builder = state.assigned.iter().find(|it| it.run == run);
         if let Some(id) = builder.map(|it| it.builder.id) {
             state.excluded.insert(id);
         }
@@ -284,7 +284,7 @@ impl<'s> SharedScan<'s> {
     }
 
     /// Puts the range of a share that [`remove`](Self::remove) has returned back into the queue.
-    fn put_back(&self, share: GivenShare) -> Result<(), Error> {
+    fn put_back(&self, share: AssignedShare) -> Result<(), Error> {
         self.delete_row(&share)?;
         self.scan.queue.push(share.range);
         self.state.lock().moving -= 1;
@@ -293,31 +293,31 @@ impl<'s> SharedScan<'s> {
 
     /// Returns `true` if a follower builds the share with this run.
     pub fn is_given(&self, run: RunId) -> bool {
-        self.state.lock().given.iter().any(|it| it.run == run)
+        self.state.lock().assigned.iter().any(|it| it.run == run)
     }
 
     /// Removes a share, which the caller builds. Returns `None` if it is not given any more.
-    pub fn claim(&self, run: RunId) -> Option<GivenShare> {
+    pub fn claim(&self, run: RunId) -> Option<AssignedShare> {
         let share = self.remove(run)?;
         self.state.lock().moving -= 1;
         Some(share)
     }
 
     /// Ends the work of the follower on a share that [`claim`](Self::claim) has returned.
-    pub fn end_claimed(&self, share: GivenShare) -> Result<(), Error> {
+    pub fn end_claim(&self, share: AssignedShare) -> Result<(), Error> {
         self.delete_row(&share)
     }
 
     /// Removes a share from those that are given. Its range counts as moving then.
-    fn remove(&self, run: RunId) -> Option<GivenShare> {
+    fn remove(&self, run: RunId) -> Option<AssignedShare> {
         let mut state = self.state.lock();
-        let number = state.given.iter().position(|it| it.run == run)?;
+        let number = state.assigned.iter().position(|it| it.run == run)?;
         state.moving += 1;
-        Some(state.given.swap_remove(number))
+        Some(state.assigned.swap_remove(number))
     }
 
     /// Requests the builder of a share to stop.
-    fn delete_row(&self, share: &GivenShare) -> Result<(), Error> {
+    fn delete_row(&self, share: &AssignedShare) -> Result<(), Error> {
         let core = self.scan.core;
         core.storage.runs.end_share(share.run, true);
         core.counters
@@ -381,7 +381,7 @@ impl<'s> SharedScan<'s> {
 
     /// Gives shares to builders that have too few to be busy.
     fn give(&self) -> Result<(), Error> {
-        if !self.is_worth_it() {
+        if !self.is_worthwhile() {
             return Ok(());
         }
         let core = self.scan.core;
@@ -403,12 +403,15 @@ impl<'s> SharedScan<'s> {
 
     fn count(&self, builder: &Builder) -> usize {
         let state = self.state.lock();
-        let own = state.given.iter().filter(|it| it.builder.id == builder.id);
+        let own = state
+            .assigned
+            .iter()
+            .filter(|it| it.builder.id == builder.id);
         own.count()
     }
 
     /// Returns `true` if the scan will take so long that shares are faster.
-    fn is_worth_it(&self) -> bool {
+    fn is_worthwhile(&self) -> bool {
         let (left, total) = (self.scan.queue.len(), self.scan.queue.total());
         if self.has_no_thread() {
             return left > 1;
@@ -419,8 +422,8 @@ impl<'s> SharedScan<'s> {
             return false;
         }
         let rest = elapsed.mul_f64(left as f64 / done as f64);
-        let has_given = self.state.lock().has_given;
-        rest >= if has_given {
+        let has_assigned = self.state.lock().has_assigned;
+        rest >= if has_assigned {
             SHARE_MIN
         } else {
             FIRST_SHARE_MIN
@@ -451,8 +454,8 @@ impl<'s> SharedScan<'s> {
         core.counters.shares_given.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state.lock();
         state.moving -= 1;
-        state.has_given = true;
-        state.given.push(GivenShare {
+        state.has_assigned = true;
+        state.assigned.push(AssignedShare {
             run,
             builder: builder.clone(),
             range,
@@ -466,11 +469,11 @@ impl<'s> SharedScan<'s> {
     /// Sets the shares in the progress of the indexes.
     fn publish_progress(&self) {
         let state = self.state.lock();
-        let shown = |it: &GivenShare| ShareProgress {
+        let shown = |it: &AssignedShare| ShareProgress {
             builder: it.builder.address.clone(),
             documents: it.documents.unwrap_or(0),
         };
-        let shares: Vec<ShareProgress> = state.given.iter().map(shown).collect();
+        let shares: Vec<ShareProgress> = state.assigned.iter().map(shown).collect();
         drop(state);
         for index in self.scan.indexes {
             index.progress().shares.lock().clone_from(&shares);
@@ -481,7 +484,7 @@ impl<'s> SharedScan<'s> {
 impl SharingState {
     /// Returns a share for a worker that has nothing else to do.
     fn duplicate(&mut self) -> NextWork {
-        match self.given.iter_mut().find(|it| !it.is_duplicated) {
+        match self.assigned.iter_mut().find(|it| !it.is_duplicated) {
             None => NextWork::None,
             Some(share) => {
                 share.is_duplicated = true;

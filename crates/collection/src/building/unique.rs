@@ -28,7 +28,7 @@ pub(super) fn check_before(
     indexes: &[Arc<Index>],
     control: &BuildControl<'_>,
 ) -> Result<Position, Error> {
-    let reader = collection.lasting_reader()?;
+    let reader = collection.reader_without_age_limit()?;
     for index in indexes.iter().filter(|index| index.definition.unique) {
         check_all(collection, &reader, index, control)?;
     }
@@ -79,7 +79,7 @@ pub(super) fn check_after(
                 collect(index, operation, &mut scratch, &mut keys)?;
             }
         }
-        let reader = collection.lasting_reader()?;
+        let reader = collection.reader_without_age_limit()?;
         for key in &keys {
             let mut cursor = reader.entries_of_unready(index.map)?;
             cursor.seek(key, RecordId(0))?;

@@ -122,7 +122,7 @@ pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
     sinks.finish(core)?;
     add_recent_keys(core, &tasks);
     let folded = written.iter().map(|it| it.sections.len()).sum();
-    let position = position.min(all_folded(collections));
+    let position = position.min(folded_before(collections));
     adopt(core, &tasks, written, &results, position)?;
     if let Some(results) = results {
         core.retries.set_saved(results.version, results.section);
@@ -178,7 +178,7 @@ fn folded_position(collections: &Collections) -> Option<Position> {
     let core = &*collections.core;
     let position = core.storage.log.written();
     let has_frozen = |it: &Arc<Collection>| it.state().frozen.is_some();
-    let is_folded = all_folded(collections) >= position
+    let is_folded = folded_before(collections) >= position
         && !collections.all().iter().any(has_frozen)
         && core.retries.is_saved(core.retries.version());
     (is_folded && core.storage.log.takes_writes()).then_some(position)
@@ -210,7 +210,7 @@ fn write_retries(
 
 /// Returns the position before which no active generation has commits. After a failed fold, a
 /// frozen generation is older than writes before this fold.
-fn all_folded(collections: &Collections) -> Position {
+fn folded_before(collections: &Collections) -> Position {
     let oldest = collections
         .all()
         .iter()
@@ -293,7 +293,7 @@ impl Task {
     }
 
     /// Returns `true` if new entries mostly sort after all others, as record ids do.
-    fn mostly_grows(&self) -> bool {
+    fn mostly_appends(&self) -> bool {
         let index = self.index.as_ref();
         index.is_none_or(|index| index.definition.clustered)
     }
@@ -339,7 +339,7 @@ fn write(core: &Core, task: &Task, sinks: &FoldRuns) -> Result<Vec<WrittenSectio
         ..options
     };
     let mut merge = MergeCursor::from_buffers(parts.iter().map(|part| part.sorted().clone()))?;
-    let end = if task.mostly_grows() {
+    let end = if task.mostly_appends() {
         task.end()
     } else {
         None

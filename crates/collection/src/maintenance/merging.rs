@@ -277,21 +277,22 @@ fn frees_space(
 ) -> bool {
     let can_free = match effort {
         MergeEffort::Readers => return false,
-        MergeEffort::Space => knows_all(collection),
+        MergeEffort::Space => has_all_deletions(collection),
         // A map with one section is merged as far as its deletions are known.
-        MergeEffort::AllSpace => sections.present().len() > 1 || knows_all(collection),
+        MergeEffort::AllSpace => sections.present().len() > 1 || has_all_deletions(collection),
     };
-    (can_free && is_wasteful(collection, index, sections)) || is_loose(index, sections)
+    (can_free && has_much_garbage(collection, index, sections))
+        || is_mostly_unpacked(index, sections)
 }
 
 /// Returns `true` if the sections know all deletions. Then merging all of them removes all obsolete
 /// entries, except past versions that a snapshot reads.
-fn knows_all(collection: &Collection) -> bool {
+fn has_all_deletions(collection: &Collection) -> bool {
     collection.tail_bytes() == 0
 }
 
 /// Returns `true` if much in the sections is obsolete for the newest snapshot.
-fn is_wasteful(collection: &Collection, index: Option<&Index>, sections: &Sections) -> bool {
+fn has_much_garbage(collection: &Collection, index: Option<&Index>, sections: &Sections) -> bool {
     let entries = sections.entries();
     let waste = match index {
         Some(index) if !index.definition.is_of_ids() => {
@@ -310,7 +311,7 @@ const LOOSE_BYTES_MIN: u64 = 256 << 10;
 
 /// Returns `true` if much of an index was written loosely, to keep up with writers, and can be
 /// packed.
-fn is_loose(index: Option<&Index>, sections: &Sections) -> bool {
+fn is_mostly_unpacked(index: Option<&Index>, sections: &Sections) -> bool {
     let (mut loose, mut all) = (0, 0);
     for section in sections.descriptors() {
         all += section.bytes_stored;

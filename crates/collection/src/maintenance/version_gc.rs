@@ -18,7 +18,7 @@ impl Collections {
     pub fn collect_obsolete_versions(&self) -> bool {
         let core = &self.core;
         let mut all = self.all();
-        all.retain(|it| first_past(it).is_some());
+        all.retain(|it| first_past_position(it).is_some());
         if all.is_empty() {
             return false;
         }
@@ -29,7 +29,7 @@ impl Collections {
         };
         let past_bytes = || all.iter().map(|it| StoredBytes::new(it).past).sum::<u64>();
         while past_bytes() > bytes_max() {
-            let first = all.iter().filter_map(first_past).min();
+            let first = all.iter().filter_map(first_past_position).min();
             let oldest = core.oldest_position();
             // Closing a snapshot is useless unless its versions can be removed now; the next call
             // would close another one.
@@ -60,7 +60,7 @@ impl Collections {
 }
 
 /// Returns the position of its first past section.
-fn first_past(collection: &Arc<Collection>) -> Option<Position> {
+fn first_past_position(collection: &Arc<Collection>) -> Option<Position> {
     let state = collection.state();
     let past = state.maps().filter_map(|it| it.past().first());
     past.map(|it| it.descriptor().position).min()
@@ -88,7 +88,7 @@ impl StoredBytes {
 
 /// Removes past sections of a collection that no snapshot at `oldest` or later needs.
 fn collect(core: &Core, collection: &Arc<Collection>, oldest: Position) -> Result<bool, Error> {
-    if first_past(collection).is_none_or(|first| first > oldest) {
+    if first_past_position(collection).is_none_or(|first| first > oldest) {
         return Ok(false);
     }
     // The caller does not wait; it tries again later.
@@ -102,7 +102,7 @@ fn collect(core: &Core, collection: &Arc<Collection>, oldest: Position) -> Resul
     let removed = collection.change_state(|state| {
         let indexes = state.indexes.iter_mut().map(|it| &mut it.sections);
         let maps = std::iter::once(&mut state.records).chain(indexes);
-        maps.flat_map(|it| take_unread(it, oldest))
+        maps.flat_map(|it| take_unneeded(it, oldest))
             .collect::<Vec<_>>()
     });
     let mut each = removed.iter();
@@ -114,7 +114,7 @@ fn collect(core: &Core, collection: &Arc<Collection>, oldest: Position) -> Resul
 }
 
 /// Removes and returns the past sections that no snapshot at `oldest` or later needs.
-fn take_unread(sections: &mut Arc<Sections>, oldest: Position) -> Vec<Arc<Section>> {
+fn take_unneeded(sections: &mut Arc<Sections>, oldest: Position) -> Vec<Arc<Section>> {
     let unread = |it: &&Arc<Section>| it.descriptor().position <= oldest;
     let removed: Vec<Arc<Section>> = sections.past().iter().filter(unread).cloned().collect();
     if !removed.is_empty() {

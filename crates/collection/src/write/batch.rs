@@ -18,7 +18,7 @@ use windrow_mql::update::UpdateDescription;
 use super::checks::check_fits;
 use super::difference::{changed_names, difference};
 use super::entries::entries_of_stored;
-use super::key_locking::{KeyLocker, awaited};
+use super::key_locking::{KeyLocker, blocking_transaction};
 use super::options::WriteOptions;
 use super::snapshot_validity::SnapshotValidity;
 use super::unique::{KeyLookup, UniquenessCheck};
@@ -412,9 +412,10 @@ impl<'c> Batch<'c> {
         self.claim.add(&claimed.collect::<Vec<_>>());
         if self.options.transaction.is_none() && self.collection.transaction_locks.any() {
             for UniqueKey { index, key, .. } in unique {
-                let awaited = awaited(self.collection, index, key, Some(own))?;
-                if awaited.is_some() {
-                    return Ok(awaited);
+                let blocking_transaction =
+                    blocking_transaction(self.collection, index, key, Some(own))?;
+                if blocking_transaction.is_some() {
+                    return Ok(blocking_transaction);
                 }
             }
         }

@@ -75,7 +75,7 @@ pub(crate) fn check_fits(
         if definition.fields.len() == 1 {
             return Ok(());
         }
-    } else if takes_all_values(definition) && !may_have_too_many(definition, document) {
+    } else if takes_all_values(definition) && !may_have_too_many_entries(definition, document) {
         return Ok(());
     }
     Ok(definition.keys(document, scratch, &mut |_, _| {})?)
@@ -90,7 +90,7 @@ fn takes_all_values(definition: &Definition) -> bool {
     !rejects_some_values && !is_compound_wildcard
 }
 
-fn may_have_too_many(definition: &Definition, document: Document<'_>) -> bool {
+fn may_have_too_many_entries(definition: &Definition, document: Document<'_>) -> bool {
     let is_large = document.as_bytes().len() >= SMALL_DOCUMENT_BYTES;
     is_large && (definition.is_wildcard() || is_wide(definition, document))
 }

@@ -7,7 +7,7 @@ use windrow_fold::HashedKey;
 use windrow_index::Scratch;
 use windrow_invariant::Bug;
 
-use super::key_locking::{KeyLocker, KeyOwnership, awaited};
+use super::key_locking::{KeyLocker, KeyOwnership, blocking_transaction};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::index::Index;
@@ -218,7 +218,7 @@ impl<'i> InsertKeys<'i> {
     }
 
     /// Returns a transaction that must end before it is known whether one of the keys is free.
-    pub fn awaited(
+    pub fn blocking_transaction(
         &self,
         collection: &Collection,
     ) -> Result<Option<Arc<TransactionWaiter>>, Error> {
@@ -227,9 +227,10 @@ impl<'i> InsertKeys<'i> {
         }
         for key in &self.keys {
             let index = &self.index_of(key)?.index;
-            let awaited = awaited(collection, index, key.bytes(&self.bytes), None)?;
-            if awaited.is_some() {
-                return Ok(awaited);
+            let blocking_transaction =
+                blocking_transaction(collection, index, key.bytes(&self.bytes), None)?;
+            if blocking_transaction.is_some() {
+                return Ok(blocking_transaction);
             }
         }
         Ok(None)

@@ -63,7 +63,7 @@ impl<'a> KeyLocker<'a> {
 /// Returns the transaction that must end before it is known whether a record except `own` has the
 /// key. If a committed record has it, there is no wait, even if a transaction has deleted that
 /// record: the write fails as a duplicate, as in MongoDB.
-pub(super) fn awaited(
+pub(super) fn blocking_transaction(
     collection: &Collection,
     index: &Index,
     key: &[u8],

@@ -64,7 +64,7 @@ impl InsertPlan {
     }
 
     /// Returns `true` if an error ends the insert.
-    pub fn refused(&self, order: InsertOrder) -> bool {
+    pub fn ends_with_error(&self, order: InsertOrder) -> bool {
         order.is_ordered() && !self.errors.is_empty()
     }
 

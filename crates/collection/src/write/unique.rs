@@ -50,7 +50,7 @@ impl Collection {
         keys.add(&accepted)?;
         let has_duplicates = keys.claim(claiming.claim)?;
         if claiming.transaction.is_none()
-            && let Some(holder) = keys.awaited(self)?
+            && let Some(holder) = keys.blocking_transaction(self)?
         {
             return Ok(PlanAttempt::HeldBy(holder));
         }
@@ -95,7 +95,7 @@ impl Collection {
                     plan.errors.push(InsertError { index, error });
                 }
             }
-            if plan.refused(order) {
+            if plan.ends_with_error(order) {
                 break;
             }
         }

@@ -274,7 +274,7 @@ pub(super) struct DensifyOperator {
     sorter: Option<Sorter>,
     sorted: SortedRows,
     /// The values of all rows. `None` if there are none.
-    values: Option<ValueRange>,
+    values: Option<ValueExtent>,
     partition: Option<Vec<Option<Value>>>,
     /// The value of the next row to add.
     next: Option<Value>,
@@ -304,7 +304,7 @@ impl DensifyOperator {
     fn take_all(&mut self, mut sorter: Sorter, interrupt: &dyn Interrupt) -> Result<(), Error> {
         while let Some(row) = self.input.next(interrupt)? {
             if let Some(value) = self.stage.value(row.document())? {
-                ValueRange::extend(&mut self.values, value);
+                ValueExtent::extend(&mut self.values, value);
             }
             let stage = &self.stage;
             sorter.add_with(row, |row, key| stage.append_key(row.document(), key))?;
@@ -412,17 +412,17 @@ impl DensifyOperator {
 }
 
 /// The smallest and the largest value of some rows.
-struct ValueRange {
+struct ValueExtent {
     least: Value,
     greatest: Value,
 }
 
-impl ValueRange {
+impl ValueExtent {
     /// Extends the range so that it contains the value.
-    fn extend(range: &mut Option<ValueRange>, value: ValueRef<'_>) {
+    fn extend(range: &mut Option<ValueExtent>, value: ValueRef<'_>) {
         match range {
             None => {
-                *range = Some(ValueRange {
+                *range = Some(ValueExtent {
                     least: value.to_value(),
                     greatest: value.to_value(),
                 });

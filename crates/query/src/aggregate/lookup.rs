@@ -151,7 +151,7 @@ pub(super) struct LookupOperator {
     /// The result of a pipeline that is the same for every row.
     cached: Option<Vec<Content>>,
     /// The row whose documents are returned one by one.
-    current: Option<UnwoundRow>,
+    current: Option<JoinedRow>,
     input: BoxOperator,
     counters: Counters,
     /// The counters of reads from the other collection.
@@ -160,7 +160,7 @@ pub(super) struct LookupOperator {
 }
 
 /// A row, and the remaining documents that were found for it.
-struct UnwoundRow {
+struct JoinedRow {
     row: Row,
     /// The position of the next document.
     position: usize,
@@ -371,7 +371,7 @@ impl LookupOperator {
                 }
                 continue;
             }
-            self.current = Some(UnwoundRow {
+            self.current = Some(JoinedRow {
                 row,
                 position: 0,
                 rest: found.into_iter(),

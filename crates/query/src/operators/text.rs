@@ -52,7 +52,7 @@ impl From<Hit> for ScoredRecord {
 }
 
 /// The lists of a query's terms, open for one search.
-struct Search {
+struct TextSearch {
     lists: TermLists,
     node: SearchNode,
     /// The numbers of postings that were read and skipped.
@@ -60,9 +60,13 @@ struct Search {
     skipped: u64,
 }
 
-impl Search {
+impl TextSearch {
     /// Opens the lists. `within` restricts the search to these records.
-    fn open(source: &dyn Source, scan: &TextScan, within: Option<SetIds>) -> Result<Search, Error> {
+    fn open(
+        source: &dyn Source,
+        scan: &TextScan,
+        within: Option<SetIds>,
+    ) -> Result<TextSearch, Error> {
         let lists = TermLists::default();
         let any = |terms: &[String]| -> Result<SearchNode, Error> {
             let term = |term: &String| {
@@ -89,7 +93,7 @@ impl Search {
             let restriction = Node::Set(Filter::new(within, 0.0));
             node = Node::All(Box::new(Conjunction::new(vec![node, restriction])));
         }
-        Ok(Search {
+        Ok(TextSearch {
             lists,
             node,
             read: 0,
@@ -202,10 +206,10 @@ impl TextScanOperator {
     fn search(
         &mut self,
         interrupt: &dyn Interrupt,
-        run: impl FnOnce(&mut Search) -> Result<Vec<ScoredRecord>, Error>,
+        run: impl FnOnce(&mut TextSearch) -> Result<Vec<ScoredRecord>, Error>,
     ) -> Result<Vec<ScoredRecord>, Error> {
         let within = self.read_within(interrupt)?;
-        let mut search = Search::open(&*self.source, &self.scan, within)?;
+        let mut search = TextSearch::open(&*self.source, &self.scan, within)?;
         self.counters.seeks += self.scan.query.terms().len() as u64;
         let found = run(&mut search)?;
         self.counters.keys_examined += search.read;
@@ -455,7 +459,7 @@ impl Operator for TextScanOperator {
         }
         let within = self.read_within(interrupt)?;
         let scan = &self.scan;
-        let count = Search::open(&*self.source, scan, within)?.count(interrupt)?;
+        let count = TextSearch::open(&*self.source, scan, within)?.count(interrupt)?;
         let count = scan.best.map_or(count, |best| count.min(best));
         self.counters.record_count(Some(count));
         Ok(Some(count))

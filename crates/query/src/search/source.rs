@@ -266,7 +266,7 @@ fn key_of(field: &str, term: &[u8]) -> Vec<u8> {
 impl<'s> windrow_search::Source for IndexSource<'s> {
     type Postings = TermList;
     type Terms = KeyTerms<'s>;
-    type Ids = RecordIds;
+    type Ids = FilterIds;
     type Error = Error;
 
     fn statistics(&self, field: &str) -> Result<FieldStatistics, Error> {
@@ -286,22 +286,22 @@ impl<'s> windrow_search::Source for IndexSource<'s> {
         KeyTerms::open(self, field)
     }
 
-    fn exists(&self, field: &str) -> Result<RecordIds, Error> {
-        Ok(RecordIds::from_list(self.existence(field)?))
+    fn exists(&self, field: &str) -> Result<FilterIds, Error> {
+        Ok(FilterIds::from_list(self.existence(field)?))
     }
 
-    fn all(&self) -> Result<RecordIds, Error> {
-        Ok(RecordIds::Set(self.all_records()?))
+    fn all(&self) -> Result<FilterIds, Error> {
+        Ok(FilterIds::Set(self.all_records()?))
     }
 
-    fn filter(&self, number: usize) -> Result<RecordIds, Error> {
+    fn filter(&self, number: usize) -> Result<FilterIds, Error> {
         let records = match self.conditions.filters.get(number) {
             None => IdSet::default(),
             Some(ValueFilter::InRanges(ranges)) => self.records_within(ranges)?,
             Some(ValueFilter::InArea(filter)) => self.records_in_area(filter)?,
             Some(ValueFilter::Related(filter)) => self.related_records(filter)?,
         };
-        Ok(RecordIds::Set(records.into_ids()))
+        Ok(FilterIds::Set(records.into_ids()))
     }
 
     fn values(&self, number: usize) -> Result<Arc<[RecordValue]>, Error> {
@@ -321,7 +321,7 @@ impl<'s> windrow_search::Source for IndexSource<'s> {
 
 /// The record ids of a query's filters.
 #[derive(Clone, Debug)]
-pub enum RecordIds {
+pub enum FilterIds {
     List {
         list: TermList,
         count: Option<u64>,
@@ -330,9 +330,9 @@ pub enum RecordIds {
     Set(SetIds),
 }
 
-impl RecordIds {
-    fn from_list(mut list: TermList) -> RecordIds {
-        RecordIds::List {
+impl FilterIds {
+    fn from_list(mut list: TermList) -> FilterIds {
+        FilterIds::List {
             count: list.count(),
             count_at_most: list.count_at_most(),
             list,
@@ -340,49 +340,49 @@ impl RecordIds {
     }
 }
 
-impl Ids for RecordIds {
+impl Ids for FilterIds {
     #[inline]
     fn id(&self) -> u64 {
         match self {
-            RecordIds::List { list, .. } => list.id(),
-            RecordIds::Set(set) => set.id(),
+            FilterIds::List { list, .. } => list.id(),
+            FilterIds::Set(set) => set.id(),
         }
     }
 
     #[inline]
     fn next(&mut self) -> u64 {
         match self {
-            RecordIds::List { list, .. } => list.next(),
-            RecordIds::Set(set) => set.next(),
+            FilterIds::List { list, .. } => list.next(),
+            FilterIds::Set(set) => set.next(),
         }
     }
 
     #[inline]
     fn seek(&mut self, id: u64) -> u64 {
         match self {
-            RecordIds::List { list, .. } => list.seek(id),
-            RecordIds::Set(set) => set.seek(id),
+            FilterIds::List { list, .. } => list.seek(id),
+            FilterIds::Set(set) => set.seek(id),
         }
     }
 
     fn count_at_most(&self) -> u64 {
         match self {
-            RecordIds::List { count_at_most, .. } => *count_at_most,
-            RecordIds::Set(set) => set.count_at_most(),
+            FilterIds::List { count_at_most, .. } => *count_at_most,
+            FilterIds::Set(set) => set.count_at_most(),
         }
     }
 
     fn count(&self) -> Option<u64> {
         match self {
-            RecordIds::List { count, .. } => *count,
-            RecordIds::Set(set) => set.count(),
+            FilterIds::List { count, .. } => *count,
+            FilterIds::Set(set) => set.count(),
         }
     }
 
     fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
         match self {
-            RecordIds::List { list, .. } => list.fill(first, bits),
-            RecordIds::Set(set) => set.fill(first, bits),
+            FilterIds::List { list, .. } => list.fill(first, bits),
+            FilterIds::Set(set) => set.fill(first, bits),
         }
     }
 }

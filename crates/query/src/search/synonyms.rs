@@ -20,13 +20,13 @@ use crate::row::Row;
 use crate::source::{Collections, Direction};
 
 /// A word, or several that stand next to each other, as terms.
-pub type Terms = Vec<Vec<u8>>;
+pub type TermSequence = Vec<Vec<u8>>;
 
 /// The synonyms of one mapping.
 #[derive(Debug, Default)]
 pub struct SynonymMap {
     /// What each sequence of terms is replaced by.
-    replacements: BTreeMap<Terms, BTreeSet<Terms>>,
+    replacements: BTreeMap<TermSequence, BTreeSet<TermSequence>>,
     /// The length of the longest sequence.
     terms_max: usize,
 }
@@ -38,7 +38,7 @@ pub struct Alternatives {
     pub start: u32,
     pub end: u32,
     /// At least one sequence of terms.
-    pub choices: Vec<Terms>,
+    pub choices: Vec<TermSequence>,
 }
 
 /// Reads the synonyms of the mappings of an index, each once.
@@ -125,7 +125,7 @@ impl SynonymMap {
         document: Document<'_>,
         tokenizer: &mut SearchTokenizer,
     ) -> Result<(), String> {
-        let mut terms = |field: &str| -> Result<Vec<Terms>, String> {
+        let mut terms = |field: &str| -> Result<Vec<TermSequence>, String> {
             let list = document.get(field).and_then(|value| value.as_array());
             let list = list.filter(|list| !list.is_empty());
             let wrong = || format!("\"{field}\" must be an array of strings that is not empty");
@@ -136,7 +136,7 @@ impl SynonymMap {
             let sequences = strings.map(|text| text.map(|text| terms_of(text, tokenizer)));
             // A text of stop words has no terms.
             Ok(sequences
-                .collect::<Result<Vec<Terms>, String>>()?
+                .collect::<Result<Vec<TermSequence>, String>>()?
                 .into_iter()
                 .filter(|one| !one.is_empty())
                 .collect())
@@ -159,7 +159,7 @@ impl SynonymMap {
         Ok(())
     }
 
-    fn replace(&mut self, terms: &Terms, synonyms: &[Terms]) {
+    fn replace(&mut self, terms: &TermSequence, synonyms: &[TermSequence]) {
         self.terms_max = self.terms_max.max(terms.len());
         let replacements = self.replacements.entry(terms.clone()).or_default();
         replacements.extend(synonyms.iter().cloned());
@@ -176,7 +176,10 @@ impl SynonymMap {
                     .get(at..at + length)?
                     .iter()
                     .map(|word| word.term.clone());
-                Some((length, self.replacements.get(&terms.collect::<Terms>())?))
+                Some((
+                    length,
+                    self.replacements.get(&terms.collect::<TermSequence>())?,
+                ))
             });
             let (length, choices) = match found {
                 Some((length, choices)) => (length, choices.iter().cloned().collect()),
@@ -194,8 +197,8 @@ impl SynonymMap {
     }
 }
 
-fn terms_of(text: &str, tokenizer: &mut SearchTokenizer) -> Terms {
-    let mut terms = Terms::new();
+fn terms_of(text: &str, tokenizer: &mut SearchTokenizer) -> TermSequence {
+    let mut terms = TermSequence::new();
     tokenizer.tokens(text, &mut |token| {
         terms.push(token.term.as_bytes().to_vec())
     });
@@ -226,7 +229,7 @@ mod tests {
     }
 
     fn shown(map: &SynonymMap, text: &str) -> Vec<Vec<String>> {
-        let show = |terms: &Terms| String::from_utf8(terms.join(&b' ')).unwrap();
+        let show = |terms: &TermSequence| String::from_utf8(terms.join(&b' ')).unwrap();
         let expanded = map.expand(&words(text)).into_iter();
         expanded
             .map(|it| it.choices.iter().map(show).collect())

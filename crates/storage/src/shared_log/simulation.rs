@@ -155,7 +155,7 @@ impl Scheduler {
     }
 }
 
-struct ServerWeather {
+struct ServerFaults {
     scheduler: Arc<Scheduler>,
     server: usize,
 }
@@ -163,7 +163,7 @@ struct ServerWeather {
 /// The panic that ends a server's thread when the simulation is over.
 struct SimulationEnd;
 
-impl RequestFaults for ServerWeather {
+impl RequestFaults for ServerFaults {
     fn outcome(&self, _: &str, _: &str) -> Outcome {
         match self.scheduler.step(self.server) {
             Some(outcome) => outcome,
@@ -431,7 +431,7 @@ fn simulate(seed: u64, mutation: Mutation) -> Result<(u32, u32), String> {
     let objects = MemoryBucket::new();
     let model = Arc::new(Mutex::new(Model::default()));
     let server = |index: usize| Server {
-        bucket: Arc::new(objects.with_faults(Arc::new(ServerWeather {
+        bucket: Arc::new(objects.with_faults(Arc::new(ServerFaults {
             scheduler: scheduler.clone(),
             server: index,
         }))),

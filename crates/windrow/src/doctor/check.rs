@@ -39,7 +39,7 @@ pub struct Check {
 }
 
 impl Check {
-    pub fn good(name: &'static str, message: impl fmt::Display) -> Check {
+    pub fn ok(name: &'static str, message: impl fmt::Display) -> Check {
         Check::new(name, Level::Good, message)
     }
 
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn checks_are_shown_with_their_advice() {
         let checks = [
-            Check::good("disk", "1 GB"),
+            Check::ok("disk", "1 GB"),
             Check::problem("clock", "1970", "set it"),
         ];
         let expected = "\

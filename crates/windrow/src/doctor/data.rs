@@ -58,10 +58,7 @@ pub fn check_folder(
         .read_dir()
         .is_ok_and(|mut entries| entries.next().is_none())
     {
-        checks.push(Check::good(
-            FOLDER,
-            format!("{} is empty", folder.display()),
-        ));
+        checks.push(Check::ok(FOLDER, format!("{} is empty", folder.display())));
         return nothing;
     }
     match encryption::find_key(key_file) {
@@ -121,7 +118,7 @@ fn check_opens(
             } else {
                 ""
             };
-            checks.push(Check::good(FOLDER, format!("{shown} opens{served}")));
+            checks.push(Check::ok(FOLDER, format!("{shown} opens{served}")));
             found
         }
         Err(OpeningProblem { reason, advice }) => {
@@ -162,7 +159,7 @@ impl OpeningProblem {
 
 /// Returns the end of the newest run. `None` if no files are indexed.
 fn read_newest_run(opened: DataFolder) -> Result<Option<i64>, Failure> {
-    let Some(mut searcher) = Searcher::in_opened(opened)? else {
+    let Some(mut searcher) = Searcher::from_folder(opened)? else {
         return Ok(None);
     };
     let mut newest = None;
@@ -193,7 +190,7 @@ fn rate_disk(free_bytes: u64) -> Check {
             Check::problem(DISK, message, advice)
         }
         FREE_BYTES_MIN..FREE_BYTES_LOW => Check::warning(DISK, message, "the disk is soon full"),
-        _ => Check::good(DISK, message),
+        _ => Check::ok(DISK, message),
     }
 }
 

@@ -21,7 +21,7 @@ pub fn check(programs: &ProgramSettings, checks: &mut Vec<Check>) {
     }
     if missing.is_empty() {
         let message = format!("{} and their programs", programs.converters.len());
-        checks.push(Check::good(CONVERTERS, message));
+        checks.push(Check::ok(CONVERTERS, message));
     }
     let temporary = std::env::temp_dir();
     if let Err(error) = access(&temporary, Access::WRITE_OK | Access::EXEC_OK) {
@@ -41,7 +41,7 @@ pub fn check(programs: &ProgramSettings, checks: &mut Vec<Check>) {
 fn check_languages(missing: &Result<Vec<String>, String>, checks: &mut Vec<Check>) {
     const NAME: &str = "ocr languages";
     checks.push(match missing {
-        Ok(missing) if missing.is_empty() => Check::good(NAME, "all are installed"),
+        Ok(missing) if missing.is_empty() => Check::ok(NAME, "all are installed"),
         Ok(missing) => {
             let message = format!("{} are missing", missing.join(", "));
             Check::problem(NAME, message, "install the packages tesseract-ocr-LANGUAGE")
@@ -55,7 +55,7 @@ fn check_sandbox(programs: &ProgramSettings) -> Check {
     const NAME: &str = "sandbox";
     let status = probe();
     match (status.is_complete(), programs.sandbox) {
-        (true, _) => Check::good(NAME, status),
+        (true, _) => Check::ok(NAME, status),
         (false, SandboxMode::BestEffort) => {
             let advice = "converters run with less protection; Linux 5.13 or later has all of it";
             Check::warning(NAME, status, advice)

@@ -18,7 +18,7 @@ pub fn check_configuration(file: &Path, checks: &mut Vec<Check>) -> Option<Optio
     const NAME: &str = "server options";
     match serve::read_configuration(file) {
         Ok(options) => {
-            checks.push(Check::good(NAME, file.display()));
+            checks.push(Check::ok(NAME, file.display()));
             Some(options)
         }
         Err(failure) => {
@@ -56,7 +56,7 @@ fn check_addresses(options: &Options) -> Vec<Check> {
     let addresses = options.listen.iter().copied();
     let addresses = addresses.chain(options.metrics_listen).chain(page);
     let check = |address: SocketAddr| match TcpListener::bind(address) {
-        Ok(_) => Check::good(NAME, format!("{address} is free")),
+        Ok(_) => Check::ok(NAME, format!("{address} is free")),
         Err(error) => {
             let advice = match error.kind() {
                 io::ErrorKind::AddrInUse => "another process listens there; `ss -ltnp` shows which",
@@ -92,9 +92,9 @@ fn check_access(options: &Options) -> Check {
             let message = "other machines can connect without TLS";
             Check::warning(NAME, message, "set net.tls.mode to requireTLS")
         }
-        AccessControl::Always => Check::good(NAME, "logins are required"),
+        AccessControl::Always => Check::ok(NAME, "logins are required"),
         AccessControl::WithUsers => {
-            Check::good(NAME, "logins are required as soon as there is a user")
+            Check::ok(NAME, "logins are required as soon as there is a user")
         }
     }
 }
@@ -116,7 +116,7 @@ fn check_certificate(tls: &TlsSettings) -> Check {
         let advice = "replace it; SIGHUP or rotateCertificates makes the server read the new one";
         return Check::warning(NAME, message, advice);
     }
-    Check::good(NAME, message)
+    Check::ok(NAME, message)
 }
 
 /// Returns a warning if other users can reach the data folder.
@@ -149,7 +149,7 @@ fn check_written_file(name: &'static str, path: &Path) -> Check {
         access(folder, Access::WRITE_OK | Access::EXEC_OK)
     };
     match written {
-        Ok(()) => Check::good(name, format!("{} can be written", path.display())),
+        Ok(()) => Check::ok(name, format!("{} can be written", path.display())),
         Err(error) => {
             let advice = "this user must be able to write it, and its folder must exist";
             Check::problem(name, format!("{}: {error}", path.display()), advice)

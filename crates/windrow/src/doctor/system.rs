@@ -27,7 +27,7 @@ pub fn check_version() -> Check {
         system.release().to_string_lossy(),
         system.machine().to_string_lossy()
     );
-    Check::good("version", message)
+    Check::ok("version", message)
 }
 
 /// Checks the clock against the age of the program and the end of the newest run.
@@ -58,7 +58,7 @@ fn rate_clock(now_ms: i64, newest_run_ms: Option<i64>) -> Check {
             format!("{now} is before the last run of `windrow index`"),
             advice,
         ),
-        _ => Check::good(NAME, now),
+        _ => Check::ok(NAME, now),
     }
 }
 
@@ -88,7 +88,7 @@ fn rate_memory(database: u64, machine: u64, limit: Option<u64>) -> Check {
         let advice = "workers and the system's cache need memory, too; half of it is enough";
         return Check::warning(NAME, message, advice);
     }
-    Check::good(NAME, message)
+    Check::ok(NAME, message)
 }
 
 /// Checks the limit of open files against the needs of the data folder and of the maximum number of
@@ -105,7 +105,7 @@ pub fn check_open_files(connections_max: Option<usize>) -> Check {
 fn rate_open_files(limit: Option<u64>, connections: u64) -> Check {
     const NAME: &str = "open files";
     let Some(most) = limit else {
-        return Check::good(NAME, "no limit");
+        return Check::ok(NAME, "no limit");
     };
     let message = format!("{} at most", format_grouped(most));
     if most < DATA_FILES {
@@ -117,7 +117,7 @@ fn rate_open_files(limit: Option<u64>, connections: u64) -> Check {
         let advice = "raise it to 1,024 more than the connections (LimitNOFILE of systemd), or set net.maxIncomingConnections";
         return Check::warning(NAME, message, advice);
     }
-    Check::good(NAME, message)
+    Check::ok(NAME, message)
 }
 
 /// Checks the number of folders of `windrow index --watch` against the limit of the system.
@@ -141,7 +141,7 @@ pub fn check_watches(config: &Config) -> Check {
             "`windrow index --watch` scans regularly instead; raise fs.inotify.max_user_watches";
         Check::warning(NAME, message, advice)
     } else {
-        Check::good(NAME, message)
+        Check::ok(NAME, message)
     }
 }
 

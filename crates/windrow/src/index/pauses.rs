@@ -19,7 +19,7 @@ pub struct Pauses {
 
 impl Pauses {
     /// Returns `true` if files must not be read now.
-    pub fn are_now(&self) -> bool {
+    pub fn are_active(&self) -> bool {
         let time = || Zoned::now().time();
         self.schedule
             .is_some_and(|schedule| !includes(schedule, time()))

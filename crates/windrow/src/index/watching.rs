@@ -100,7 +100,7 @@ fn watch_store(
     let (progress, is_ingested) = (&*run.progress, &*run.is_ended);
     let control = WatchControl {
         interrupt: &|| check_signal(stop),
-        is_paused: &|| settings.pauses.are_now(),
+        is_paused: &|| settings.pauses.are_active(),
         on_round: &|summary| {
             is_ingested.store(true, Ordering::Relaxed);
             report_round(summary);

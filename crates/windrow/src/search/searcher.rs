@@ -51,13 +51,13 @@ impl Searcher {
             DataFolder::Local(engine) => Some(engine.clone()),
             DataFolder::Server(_) => None,
         };
-        let searcher = Searcher::in_opened(opened)?;
+        let searcher = Searcher::from_folder(opened)?;
         let searcher = searcher.ok_or_else(|| not_indexed_failure(data_folder))?;
         Ok(OpenedSearcher { searcher, engine })
     }
 
     /// Searches an open data folder. Returns `None` if it has no indexed files.
-    pub fn in_opened(opened: DataFolder) -> Result<Option<Searcher>, Failure> {
+    pub fn from_folder(opened: DataFolder) -> Result<Option<Searcher>, Failure> {
         match opened {
             DataFolder::Local(engine) => {
                 if !has_documents(&engine)? {

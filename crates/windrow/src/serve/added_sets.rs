@@ -104,7 +104,7 @@ impl Addition<'_> {
     /// meanwhile, so this is only to find mistakes before these stop.
     fn check_databases(&self) -> Result<(), Failure> {
         let found = self.existing_databases(Takeover::Never)?;
-        self.keeping(&found).map(drop)
+        self.with_databases(&found).map(drop)
     }
 
     /// Stores the databases of the existing sets. If the new sets cannot be added, they are taken
@@ -120,7 +120,7 @@ impl Addition<'_> {
                 return if is_finished { Ok(()) } else { Err(failure) };
             }
         };
-        match self.keeping(&found) {
+        match self.with_databases(&found) {
             Ok(placement) => {
                 self.store(&StoredPlacement::Complete(placement))?;
                 self.log("Data sets were added");
@@ -134,7 +134,7 @@ impl Addition<'_> {
     }
 
     /// Returns the placement with the databases that exist.
-    fn keeping(&self, found: &[Vec<String>]) -> Result<Placement, Failure> {
+    fn with_databases(&self, found: &[Vec<String>]) -> Result<Placement, Failure> {
         let placement = self.placement.clone().keeping(found);
         placement.map_err(|conflict| Failure::runtime(unsuitable(self.bucket.as_ref(), conflict)))
     }

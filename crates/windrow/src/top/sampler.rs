@@ -55,7 +55,9 @@ fn run(
                 Some(Err(error.to_string()))
             }
             Ok(sample) => {
-                let report = before.as_ref().map(|old| Report::between(old, &sample));
+                let report = before
+                    .as_ref()
+                    .map(|old| Report::from_samples(old, &sample));
                 before = Some(sample);
                 report.map(|report| Ok(Box::new(report)))
             }

@@ -121,7 +121,7 @@ mod tests {
 
     fn report() -> Report {
         let now = Instant::now();
-        Report::between(&sample(now, 1), &sample(now + Duration::from_secs(2), 3))
+        Report::from_samples(&sample(now, 1), &sample(now + Duration::from_secs(2), 3))
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl IndexRow {
     }
 
     /// Returns the rows of the indexes of a collection. The first is the index on `_id`.
-    pub fn all_of(
+    pub fn read_all(
         collection: CollectionId,
         catalog: &Catalog,
     ) -> Result<Vec<(MapId, IndexRow)>, StorageError> {

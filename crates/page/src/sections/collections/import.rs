@@ -59,7 +59,10 @@ pub fn import_text(request: &Request) -> Result<Response, PageError> {
     let documents = documents(form.text("text").as_bytes(), form.text("format"));
     let documents = check_count(documents.collect::<Result<_, _>>()?)?;
     let count = insert_all(&mut request.database()?, &namespace, documents)?;
-    Ok(Response::redirect(&done_address(&namespace, count as u64)))
+    Ok(Response::redirect(&result_address(
+        &namespace,
+        count as u64,
+    )))
 }
 
 /// Inserts the documents of a file while it is received. Documents inserted before an error remain.
@@ -134,7 +137,7 @@ impl Read for CountedReader<'_> {
     }
 }
 
-fn done_address(namespace: &Namespace, count: u64) -> String {
+fn result_address(namespace: &Namespace, count: u64) -> String {
     format!("{}?done={count}", namespace.page_address("transfer"))
 }
 
@@ -154,7 +157,7 @@ pub fn show_progress(request: &Request) -> Result<Response, PageError> {
             p .muted { (texts::imported(bytes, total, documents)) }
         },
         Some(ImportEnd::Complete) => {
-            let address = done_address(&Namespace::from_request(request), documents);
+            let address = result_address(&Namespace::from_request(request), documents);
             html! { p .notice .good data-end="complete" data-address=(address) { (texts::inserted(documents as i64)) } }
         }
         Some(ImportEnd::Cancelled) => html! {

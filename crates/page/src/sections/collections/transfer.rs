@@ -109,7 +109,7 @@ pub fn export(request: &Request) -> Result<Response, PageError> {
     let name = format!("{namespace}.{extension}");
     let name = utf8_percent_encode(&name, NON_ALPHANUMERIC);
     let disposition = format!("attachment; filename*=UTF-8''{name}");
-    let response = Response::written(content_type, move |writer| {
+    let response = Response::from_writer(content_type, move |writer| {
         write_documents(writer, &mut database, command, &format)
     });
     let header: HeaderName = CONTENT_DISPOSITION;

@@ -108,7 +108,7 @@ pub fn send_file(request: &Request) -> Result<Response, PageError> {
         Some("application/pdf") => NO_RIGHTS_PDF,
         _ => NO_RIGHTS,
     };
-    let response = Response::written(shown.unwrap_or(BYTES), move |writer| {
+    let response = Response::from_writer(shown.unwrap_or(BYTES), move |writer| {
         // Stops at the announced size if the file grows meanwhile.
         io::copy(&mut file.take(bytes), writer)?;
         writer.flush()

@@ -5,7 +5,7 @@ use windrow_index::search::{TERM, prefix};
 use windrow_search::{PhraseQuery, PhraseWord, Query};
 
 use super::super::options::{SearchPath, bad};
-use super::super::synonyms::{Alternatives, Terms, check_analyzer, mapping_of};
+use super::super::synonyms::{Alternatives, TermSequence, check_analyzer, mapping_of};
 use super::{Compiler, TextField, all_or_any, one_of, words};
 use crate::Error;
 
@@ -116,7 +116,7 @@ fn one_of_phrases(
 }
 
 /// Returns a query for terms next to each other.
-fn sequence(field: &str, terms: &Terms) -> Query {
+fn sequence(field: &str, terms: &TermSequence) -> Query {
     let field = field.to_owned();
     if let [term] = terms.as_slice() {
         let term = term.clone();
@@ -166,7 +166,7 @@ struct PartialPhrase {
 
 impl PartialPhrase {
     /// Returns the phrase with more terms, after a gap of `gap` positions.
-    fn with(&self, gap: u32, terms: &Terms) -> PartialPhrase {
+    fn with(&self, gap: u32, terms: &TermSequence) -> PartialPhrase {
         let mut longer = self.clone();
         longer.next += gap;
         for term in terms {
