@@ -115,12 +115,17 @@ impl Accumulator {
         operand: ValueRef<'_>,
         scope: &Scope,
     ) -> Result<Accumulator, Error> {
-        let (operator, input) = match find(operator) {
-            Some(AccumulatorOperand::Special(parse)) => parse(operator, operand, scope)?,
-            Some(AccumulatorOperand::Unary(kind)) => (kind, Expression::parse(operand, scope)?),
-            None => return Err(unknown(operator)),
-        };
-        Ok(Accumulator { operator, input })
+        match find(operator) {
+            Some(AccumulatorOperand::Special(parse)) => {
+                let ParsedAccumulator { operator, input } = parse(operator, operand, scope)?;
+                Ok(Accumulator { operator, input })
+            }
+            Some(AccumulatorOperand::Unary(operator)) => Ok(Accumulator {
+                operator,
+                input: Expression::parse(operand, scope)?,
+            }),
+            None => Err(unknown(operator)),
+        }
     }
 
     /// Returns the accumulator for windows with a moving start, in which values leave the window:
@@ -266,7 +271,10 @@ fn parse_count(_: &str, operand: ValueRef<'_>, _: &Scope) -> Result<ParsedAccumu
     match operand.as_document() {
         Some(document) if document.is_empty() => {
             let input = Expression::from_constant(windrow_document::Value::Null);
-            Ok((AccumulatorOperator::Count, input))
+            Ok(ParsedAccumulator {
+                operator: AccumulatorOperator::Count,
+                input,
+            })
         }
         _ => Err(Error::type_mismatch(
             "$count takes no arguments, i.e. $count:{}",

@@ -4,8 +4,11 @@ use crate::expression::Expression;
 use crate::expression::statistics::Coverage;
 use crate::sort::Sort;
 
-/// The operator of an accumulator and its input expression.
-pub(super) type ParsedAccumulator = (AccumulatorOperator, Expression);
+/// The parsed operand of an accumulator.
+pub(super) struct ParsedAccumulator {
+    pub operator: AccumulatorOperator,
+    pub input: Expression,
+}
 
 /// The operator of an accumulator.
 #[derive(Clone, Debug, PartialEq)]

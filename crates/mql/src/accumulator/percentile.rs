@@ -21,5 +21,8 @@ pub(super) fn parse(
         Expression::parse(value, scope)?.to_constant(scope)
     })?;
     let operator = AccumulatorOperator::Percentile { points, is_median };
-    Ok((operator, Expression::parse(input, scope)?))
+    Ok(ParsedAccumulator {
+        operator,
+        input: Expression::parse(input, scope)?,
+    })
 }

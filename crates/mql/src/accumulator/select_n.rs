@@ -55,7 +55,10 @@ pub(super) fn parse_select_n(
     };
     let count = Expression::parse(count, scope)?;
     let operator = AccumulatorOperator::SelectN { selection, count };
-    Ok((operator, Expression::parse(input, scope)?))
+    Ok(ParsedAccumulator {
+        operator,
+        input: Expression::parse(input, scope)?,
+    })
 }
 
 /// Up to `count` values, in the order of the result.
@@ -196,7 +199,10 @@ pub(super) fn parse_top(
         bottom: name.starts_with("$bottom"),
         count,
     };
-    Ok((operator, Expression::parse(output, scope)?))
+    Ok(ParsedAccumulator {
+        operator,
+        input: Expression::parse(output, scope)?,
+    })
 }
 
 /// The first or the last values by a sort order.

@@ -129,9 +129,10 @@ pub(crate) fn fold_parts<S: RowConsumer, J>(
     if permit.0 == 0 {
         return Ok(None);
     }
-    let (states, counted) = ParallelFold::new(&parts, permit.0 + 1, interrupt, begin).run()?;
-    let joined = join(states)?;
-    counted.iter().for_each(|counts| input.absorb(counts));
+    let fold = ParallelFold::new(&parts, permit.0 + 1, interrupt, begin).run()?;
+    let joined = join(fold.states)?;
+    let counters = fold.counters.iter();
+    counters.for_each(|counts| input.absorb(counts));
     Ok(Some(joined))
 }
 
@@ -146,12 +147,17 @@ struct ParallelFold<'w, S, B> {
     failed: Mutex<Option<(usize, Error)>>,
     /// The states, with the number of the first part that each has seen.
     states: Mutex<Vec<(usize, S)>>,
-    counted: Mutex<Vec<Vec<Counters>>>,
+    counters: Mutex<Vec<Vec<Counters>>>,
     begin: &'w B,
 }
 
-/// The states in order, and the counters of the parts.
-type FoldedParts<S> = (Vec<S>, Vec<Vec<Counters>>);
+/// The result of a fold.
+struct FoldResult<S> {
+    /// The states, in the order of the rows.
+    states: Vec<S>,
+    /// The counters of the operators of each part.
+    counters: Vec<Vec<Counters>>,
+}
 
 impl<'w, S: RowConsumer, B: Fn(usize) -> S + Sync> ParallelFold<'w, S, B> {
     fn new(
@@ -169,12 +175,12 @@ impl<'w, S: RowConsumer, B: Fn(usize) -> S + Sync> ParallelFold<'w, S, B> {
             failed_part: AtomicUsize::new(usize::MAX),
             failed: Mutex::new(None),
             states: Mutex::default(),
-            counted: Mutex::default(),
+            counters: Mutex::default(),
             begin,
         }
     }
 
-    fn run(self) -> Result<FoldedParts<S>, Error> {
+    fn run(self) -> Result<FoldResult<S>, Error> {
         let threads = self.queues.lock().len();
         let work = &self;
         // An expression can run for a long time within one document, on any of the threads.
@@ -194,7 +200,10 @@ impl<'w, S: RowConsumer, B: Fn(usize) -> S + Sync> ParallelFold<'w, S, B> {
         let mut states = self.states.into_inner();
         states.sort_by_key(|(first, _)| *first);
         let states = states.into_iter().map(|(_, state)| state).collect();
-        Ok((states, self.counted.into_inner()))
+        Ok(FoldResult {
+            states,
+            counters: self.counters.into_inner(),
+        })
     }
 
     /// Processes parts until none are left.
@@ -236,7 +245,7 @@ impl<'w, S: RowConsumer, B: Fn(usize) -> S + Sync> ParallelFold<'w, S, B> {
             state.take(row)?;
         }
         let counts = counts_of(&*rows);
-        self.counted.lock().push(counts);
+        self.counters.lock().push(counts);
         Ok(())
     }
 
