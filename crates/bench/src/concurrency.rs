@@ -26,9 +26,9 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
         let Some((_, case)) = CASES.iter().find(|(known, _)| *known == name) else {
             return Err(BenchError::Usage(format!("there is no case {name:?}")));
         };
-        let (found, holds) = case(options)?;
-        sum = hash(sum, &holds.to_le_bytes());
-        rows.extend(found);
+        let result = case(options)?;
+        sum = hash(sum, &result.hash.to_le_bytes());
+        rows.extend(result.rows);
     }
     Report {
         workload: "concurrency",

@@ -35,8 +35,13 @@ pub enum Target {
     AtLeast(f64),
 }
 
-/// The result of a part of a run: rows, and a hash of the server's content.
-pub type CaseResult = (Vec<Row>, u64);
+/// The result of a part of a run.
+pub struct CaseResult {
+    /// The measured figures.
+    pub rows: Vec<Row>,
+    /// A hash of the server's content.
+    pub hash: u64,
+}
 
 /// The results of a run.
 pub struct Report<'a> {

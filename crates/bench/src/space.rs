@@ -68,9 +68,9 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
         .iter()
         .filter(|case| chosen.iter().any(|name| name == case.name))
     {
-        let (found, holds) = indexes(options, case)?;
-        rows.extend(found);
-        sum = hash(sum, &holds.to_le_bytes());
+        let result = indexes(options, case)?;
+        rows.extend(result.rows);
+        sum = hash(sum, &result.hash.to_le_bytes());
     }
     if chosen.iter().any(|name| name == "overwrite") {
         let (row, holds) = overwrite(options)?;
@@ -115,7 +115,10 @@ fn indexes(options: &Options, case: &Case) -> Result<CaseResult, BenchError> {
             row("built", place, built[place]),
         ]
     };
-    Ok(((0..case.indexes.len()).flat_map(both).collect(), hash))
+    Ok(CaseResult {
+        rows: (0..case.indexes.len()).flat_map(both).collect(),
+        hash,
+    })
 }
 
 /// Waits for folds and merges, then runs `compact`, which an idle server does by itself.

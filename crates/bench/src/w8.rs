@@ -16,7 +16,7 @@ use crate::error::BenchError;
 use crate::load::{self, COLLECTION, DATABASE, Feed};
 use crate::options::Options;
 use crate::random::Random;
-use crate::report::{HASH_START, Report, Row, hash, median, median_of_any};
+use crate::report::{CaseResult, HASH_START, Report, Row, hash, median, median_of_any};
 use crate::rival::{self, RivalFolder};
 use crate::server::Server;
 
@@ -154,7 +154,7 @@ fn case(options: &Options, name: &str, connections: usize) -> Result<W8Result, B
         )?,
         "find" => finds(options, &smalls, connections)?,
         "login" => {
-            let (rows, hash) = logins::run(options, connections)?;
+            let CaseResult { rows, hash } = logins::run(options, connections)?;
             (Measured::Rows(rows), hash)
         }
         _ => return Err(BenchError::Usage(format!("there is no case {name:?}"))),

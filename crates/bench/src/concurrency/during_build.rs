@@ -89,7 +89,7 @@ fn measure(options: &Options, build: &Build) -> Result<CaseResult, BenchError> {
         seconds,
         None,
     ));
-    Ok((rows, hash))
+    Ok(CaseResult { rows, hash })
 }
 
 /// Compares rate and longest operation during the build with those without it.

@@ -40,7 +40,10 @@ pub fn inserts(options: &Options) -> Result<CaseResult, BenchError> {
     let row = compared("insert one by one, 8 conn. over 1", &mut insert)?;
     let hash = load::verify(&mut server.connect()?, &corpus, next)?;
     server.stop()?;
-    Ok((vec![row.with_target(AT_LEAST)], hash))
+    Ok(CaseResult {
+        rows: vec![row.with_target(AT_LEAST)],
+        hash,
+    })
 }
 
 /// Runs an `$inc` per message. Consecutive updates affect different documents.
@@ -55,7 +58,10 @@ pub fn updates(options: &Options) -> Result<CaseResult, BenchError> {
     let done = ROUNDS as u64 * (operations + operations / MANY * MANY);
     let hash = check_sum(&server, operations, done)?;
     server.stop()?;
-    Ok((vec![row.with_target(AT_LEAST)], hash))
+    Ok(CaseResult {
+        rows: vec![row.with_target(AT_LEAST)],
+        hash,
+    })
 }
 
 /// Compares many connections that `$inc` the same document with as many that update different
@@ -86,7 +92,7 @@ pub fn same_document(options: &Options) -> Result<CaseResult, BenchError> {
             None,
         ),
     ];
-    Ok((rows, hash))
+    Ok(CaseResult { rows, hash })
 }
 
 /// Distributes messages 0, 1, … to the connections in turn.

@@ -34,7 +34,10 @@ pub fn run(options: &Options, connections: usize) -> Result<CaseResult, BenchErr
         seconds,
         latencies: Latencies::new(latencies.concat()),
     };
-    Ok((rows(&load, used, connections), HASH_START))
+    Ok(CaseResult {
+        rows: rows(&load, used, connections),
+        hash: HASH_START,
+    })
 }
 
 fn rows(load: &Load, processor_seconds: f64, connections: usize) -> Vec<Row> {
