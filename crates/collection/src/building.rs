@@ -414,7 +414,7 @@ pub(crate) fn delete_rows(core: &Core, collection: &Collection, index: &Index) -
 pub(crate) struct UnfinishedBuilds {
     collection: Arc<Collection>,
     indexes: Vec<Arc<Index>>,
-    /// Whether an update has replaced a search index that still exists.
+    /// `true` if an update has replaced a search index that still exists.
     has_replaced: bool,
 }
 

@@ -42,7 +42,7 @@ struct Inner {
     records: OnceLock<View>,
     /// The map of each index, opened at first use.
     views: Vec<OnceLock<View>>,
-    /// Whether the map by `_id` contains the documents.
+    /// `true` if the map by `_id` contains the documents.
     is_clustered: bool,
     /// Search indexes are last.
     indexes: Vec<ReaderIndex>,

@@ -65,11 +65,11 @@ struct Validator {
     /// An error if this version of Windrow does not support a validator that another one stored.
     /// Writes report it; opening the database does not fail.
     filter: Result<Filter, windrow_mql::Error>,
-    /// Whether it reads the current time, and must be parsed for each write.
+    /// `true` if it reads the current time, and must be parsed for each write.
     reads_current_time: bool,
-    /// Whether documents that did not match before may be updated without matching.
+    /// `true` if documents that did not match before may be updated without matching.
     moderate: bool,
-    /// Whether a mismatch is only logged.
+    /// `true` if a mismatch is only logged.
     warns: bool,
 }
 

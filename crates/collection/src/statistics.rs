@@ -33,7 +33,7 @@ pub struct IndexStatistics {
     pub entries_stored: u64,
     /// The number of sections.
     pub sections: u64,
-    /// Whether queries may use it.
+    /// `true` if queries may use it.
     pub is_ready: bool,
     /// The name of a search index as clients know it. A search index takes space, but does not
     /// count as an index.

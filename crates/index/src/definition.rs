@@ -115,7 +115,7 @@ pub struct TextDefinition {
     pub language_override: String,
     /// The `textIndexVersion`.
     pub version: TextVersion,
-    /// Whether the index stores the positions of words.
+    /// `true` if the index stores the positions of words.
     pub positions: bool,
 }
 

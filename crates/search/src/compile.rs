@@ -75,7 +75,7 @@ pub fn compile<I: Source, S: Similarity>(
     Compiler::new(source, similarity, limits, interrupt).compile(query, context)
 }
 
-/// Whether the scores of records are wanted.
+/// Whether the scores of records are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scores {
     /// They are computed.

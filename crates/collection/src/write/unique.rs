@@ -186,7 +186,7 @@ pub(super) struct UniquenessCheck<'a> {
 pub(super) struct KeyLookup<'a> {
     pub index: &'a Index,
     pub key: &'a [u8],
-    /// Whether it must be looked up because a record may have it.
+    /// `true` if it must be looked up because a record may have it.
     pub look_up: bool,
     /// What the transaction knows about it. `None` outside of transactions.
     pub ownership: Option<KeyOwnership>,

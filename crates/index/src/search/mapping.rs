@@ -91,7 +91,7 @@ pub struct StringMapping {
     pub search_analyzer: SearchAnalyzer,
     /// What the entries have beside the terms.
     pub index_options: IndexOptions,
-    /// Whether scores depend on the length of the field.
+    /// `true` if scores depend on the length of the field.
     pub norms: bool,
     /// Longer strings are not indexed, in characters.
     pub ignore_above: Option<usize>,

@@ -46,7 +46,7 @@ pub enum TokenFilter {
     WithoutWords {
         /// The words, in lower case if case does not matter.
         words: HashSet<String>,
-        /// Whether case does not matter.
+        /// `true` if case does not matter.
         ignores_case: bool,
     },
     /// `regex`: matches of a pattern are replaced.
@@ -55,7 +55,7 @@ pub enum TokenFilter {
         pattern: Pattern,
         /// The replacement, with references to groups such as `$1`.
         replacement: String,
-        /// Whether only the first match is replaced.
+        /// `true` if only the first match is replaced.
         is_first_only: bool,
     },
     /// `nGram`: the parts of each token. `original` says if a token out of bounds stays.

@@ -36,7 +36,7 @@ pub struct PartRules {
     pub removes_possessive: bool,
     /// `protectedWords`: these stay as they are.
     pub protected: HashSet<String>,
-    /// Whether the case of protected words does not matter. They are in lower case then.
+    /// `true` if the case of protected words does not matter. They are in lower case then.
     pub ignores_case: bool,
 }
 
