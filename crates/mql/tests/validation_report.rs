@@ -410,6 +410,20 @@ fn array_keywords_are_reported() {
     ]);
 }
 
+/// The report used to name `additionalItems` as well, which has no effect beside a single schema
+/// for all items.
+#[test]
+fn additional_items_beside_one_schema_are_not_reported() {
+    check_field(&[(
+        r#"{"items": {"minimum": 2}, "additionalItems": false}"#,
+        "[1]",
+        r#"[{"operatorName": "items", "reason": "At least one item did not match the sub-schema",
+            "itemIndex": 0, "details": [{"operatorName": "minimum",
+                "specifiedAs": {"minimum": 2}, "reason": "comparison failed",
+                "consideredValue": 1}]}]"#,
+    )]);
+}
+
 #[test]
 fn keywords_for_other_types_are_not_reported() {
     check_field(&[
