@@ -146,11 +146,11 @@ pub type DocumentChange<'m, E> = Box<dyn FnOnce(Document<'_>) -> Result<Document
 
 /// Changes of one collection, made in one step.
 pub struct Modification<'m, E> {
-    /// How to change its options.
+    /// The change of its options.
     pub options: Option<DocumentChange<'m, E>>,
     /// The index to change.
     pub index: Option<IndexModification<'m, E>>,
-    /// What change streams report. `None`: nothing.
+    /// The event that change streams report. `None`: no event.
     pub event: Option<ModificationEvent>,
 }
 
@@ -159,7 +159,7 @@ pub struct Modification<'m, E> {
 pub struct IndexModification<'m, E> {
     /// The name of the index.
     pub name: &'m str,
-    /// How to change the specification.
+    /// The change of the specification.
     pub change: DocumentChange<'m, E>,
 }
 

@@ -1,4 +1,4 @@
-//! What the catalog says about collections: the rows with their encodings, the names, and the
+//! The catalog's content about collections: the rows with their encodings, the names, and the
 //! events of changes. Nothing here changes the catalog: the functions return the changes of rows.
 //!
 //! - `rows` encodes and decodes the rows of collections, indexes, sections and builds.

@@ -1,5 +1,5 @@
-//! What all collections share: storage, snapshots, the memory budget of tails, ids, and the signals
-//! of background work.
+//! The common state of all collections: storage, snapshots, the memory budget of tails, ids, and
+//! the signals of background work.
 
 mod counters;
 mod run_sections;
@@ -34,7 +34,7 @@ use counters::Counters;
 use signals::BackgroundSignals;
 pub(crate) use signals::Signal;
 
-/// What all collections share.
+/// The common state of all collections.
 pub(crate) struct Core {
     pub storage: Storage,
     pub options: EngineOptions,
@@ -118,8 +118,7 @@ impl Core {
     }
 
     /// Records that a collection had this name until now, for readers of the log. Returns the
-    /// changes of catalog rows. Called while writers are excluded, before its catalog
-    /// row changes.
+    /// changes of catalog rows. Called while writers are excluded, before its catalog row changes.
     pub fn retire_name(&self, collection: CollectionId, name: NamedRow) -> Vec<RowChange> {
         let log = &self.storage.log;
         let until = log.written();

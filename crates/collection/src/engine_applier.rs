@@ -191,7 +191,7 @@ impl Applier for EngineApplier {
     }
 }
 
-/// What a catalog change affects.
+/// The collections and maps that a catalog change affects.
 #[derive(Default)]
 struct ChangeScope {
     /// Collections whose own rows or index rows changed.
@@ -209,7 +209,7 @@ struct ChangeScope {
 }
 
 impl ChangeScope {
-    /// Adds what the row with this key is about.
+    /// Adds the subject of the row with this key.
     fn add(&mut self, key: &[u8]) {
         match RowSubject::from_key(key) {
             RowSubject::Collection(id) => {

@@ -19,11 +19,11 @@ pub struct Statistics {
     pub folds: u64,
     /// The number of merges since the start.
     pub merges: u64,
-    /// How many writes were delayed because background work was behind.
+    /// The number of writes that were delayed because background work was behind.
     pub delayed_writes: u64,
     /// The shares of index builds.
     pub shares: ShareCounts,
-    /// What the server has done with the object store. `None` if the database is not in one.
+    /// The requests to the object store. `None` if the database is not in one.
     pub store: Option<StoreStatistics>,
     /// The total time of creating index entries in the background.
     pub entry_time: Duration,

@@ -70,9 +70,9 @@ pub enum Error {
     NotInTransaction(String),
     /// The caller's: the transaction has written more bytes than the limit.
     TransactionTooLarge {
-        /// What the transaction would have written.
+        /// The bytes that the transaction would have written.
         bytes: usize,
-        /// What it may write.
+        /// The maximum.
         limit: usize,
     },
     /// All open transactions together have written as many bytes as fit into memory.

@@ -1,4 +1,4 @@
-//! What change events need of an update or deletion beyond what the maps need.
+//! The part of an update or deletion in the log that only change events need.
 //!
 //! ```text
 //! of an update     flags u8: 1 has a description, 2 has the old version
@@ -44,7 +44,7 @@ pub enum DeletionCause {
     Trim,
 }
 
-/// What a deletion records of the document.
+/// The part of a deleted document that the log records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordedVersion {
     Id,

@@ -42,7 +42,7 @@ pub struct Event {
     pub kind: EventKind,
 }
 
-/// What was changed. Documents are complete; a key is `{_id}`.
+/// A change. Documents are complete; a key is `{_id}`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EventKind {
     /// A document was inserted.
@@ -203,7 +203,7 @@ impl Events {
     }
 }
 
-/// What the events of one log record share.
+/// The common state of the events of one log record.
 struct CommitEvents {
     /// The number of the next event.
     number: u64,

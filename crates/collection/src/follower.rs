@@ -11,7 +11,7 @@ use crate::engine_applier::EngineApplier;
 use crate::error::Error;
 use crate::options::EngineOptions;
 
-/// What the caller decides while a database in an object store is opened.
+/// The decisions of the caller while a database in an object store is opened.
 pub trait OpeningPolicy {
     /// Returns `true` if this server takes over the log. Called at its end.
     fn takes_over(&self, replica: &Replica) -> bool;

@@ -1,17 +1,18 @@
-//! A generation of tails: what a collection's commits since the last fold add to its maps.
+//! A generation of tails: the entries that a collection's commits since the last fold add to its
+//! maps.
 //!
 //! Commits are appended to one list. A map's tail creates its entries from the list when a reader
 //! needs them, or when a background thread gets there first. Writers only append. A fold freezes
 //! the generation and starts a new one.
 //!
-//! Of the two maps that each collection has, one contains the documents:
+//! Each collection has two maps. One of them contains the documents:
 //!
 //! | | by `_id` | by record id |
 //! |---|---|---|
 //! | ordinary | key, record id → shape | record id → document |
 //! | clustered | key, record id → document | record id, big-endian, as the key → key of the `_id` |
 //!
-//! Besides the indexes whose keys change, a new version of a document changes only that map.
+//! A new version of a document changes only that map, and the indexes whose keys change.
 
 mod chunks;
 mod entries;
@@ -68,7 +69,7 @@ struct IndexTail {
     last_entries: AtomicUsize,
 }
 
-/// What the commits without entries do.
+/// The kind of the commits without entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Backlog {
     Nothing,

@@ -17,7 +17,7 @@ use crate::unique_keys::recent_key_filter::RecentKeyFilter;
 pub struct Index {
     /// The id of its map.
     pub map: MapId,
-    /// What it indexes, and how.
+    /// The parsed specification.
     pub definition: Arc<Definition>,
     /// The index follows the log after this position. Its build reads everything before.
     pub since: Position,

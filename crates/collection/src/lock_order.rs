@@ -115,7 +115,7 @@ impl OrderedRwLock {
         })
     }
 
-    /// As [`read`](Self::read), but ahead of threads that wait to write.
+    /// Locks like [`read`](Self::read), but before threads that wait to write.
     pub fn read_recursive(&self) -> OrderedReadGuard<'_> {
         let held = HeldRank::new(self.rank);
         OrderedReadGuard {
@@ -124,7 +124,7 @@ impl OrderedRwLock {
         }
     }
 
-    /// As [`try_read`](Self::try_read), but ahead of threads that wait to write.
+    /// Locks like [`try_read`](Self::try_read), but before threads that wait to write.
     pub fn try_read_recursive(&self) -> Option<OrderedReadGuard<'_>> {
         let held = HeldRank::new(self.rank);
         Some(OrderedReadGuard {

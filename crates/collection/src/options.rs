@@ -47,8 +47,8 @@ pub struct EngineOptions {
     pub at_block: AtBlock,
 }
 
-/// Where background work runs: folds, merges, the creation of index entries, and index builds that
-/// a crash interrupted.
+/// The threads of background work: of folds, merges, the creation of index entries, and index
+/// builds that a crash interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
     /// Threads of the engine.

@@ -24,7 +24,7 @@ use crate::statement_result::StatementResult;
 
 pub(crate) use section::{MAP, read, write};
 
-/// What is recorded about a statement.
+/// The recorded result of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordedResult {
     /// The statement did nothing.

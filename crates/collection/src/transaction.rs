@@ -114,7 +114,7 @@ struct Part {
     locks: Vec<LockTarget>,
 }
 
-/// How a collection became part of a transaction.
+/// The relation of a collection to a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PartKind {
     /// The collection exists. The transaction excludes changes of its definition.

@@ -40,7 +40,7 @@ pub fn while_waiting<T>(wait_control: &dyn WaitControl, wait: impl FnOnce() -> T
 /// The interval at which a waiting thread checks for an interrupt.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What a transaction can lock in a collection.
+/// An object that a transaction can lock in a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum LockTarget {
     Document(RecordId),

@@ -1,5 +1,4 @@
-//! How a write finds out whether a unique key exists already, without reading all sections of the
-//! index.
+//! Lookups of unique keys by writes, without reading all sections of the index.
 //!
 //! - `claims` reserves the keys of commits that are not in the log yet.
 //! - `key_set` is the set of the keys that a generation of tails adds to an index.

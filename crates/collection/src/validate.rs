@@ -26,7 +26,7 @@ use crate::read::Reader;
 use crate::rules::CurrentValidator;
 use duplicate_keys::DuplicateKeys;
 
-/// What to check.
+/// The optional parts of a validation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checks {
     /// Read all blocks of all indexes, and check the structure of all documents.
@@ -70,9 +70,9 @@ pub struct Validation {
 /// A number of documents, with the fault of the first.
 #[derive(Clone, Debug, Default)]
 pub struct DocumentFindings {
-    /// How many documents.
+    /// The number of documents.
     pub count: u64,
-    /// What is wrong with the first one.
+    /// The fault of the first one.
     pub first: Option<String>,
 }
 
@@ -103,7 +103,7 @@ pub struct IndexReport {
     pub name: String,
     /// The number of keys.
     pub keys: u64,
-    /// How the index disagrees with the documents, or why it cannot be read.
+    /// The differences between the index and the documents, or the error of reading the index.
     pub errors: Vec<String>,
     /// Records that share a key of a unique index. Their documents are at fault, so rebuilding the
     /// index does not help.
@@ -129,7 +129,7 @@ impl IndexReport {
 /// A number of wrong entries, with the first of them.
 #[derive(Clone, Debug, Default)]
 pub struct WrongEntries {
-    /// How many entries.
+    /// The number of entries.
     pub count: u64,
     /// The first of them.
     pub first: Vec<WrongEntry>,
@@ -203,13 +203,13 @@ fn damage(error: Error) -> Result<String, Error> {
 /// The entries that an index must have, by the documents.
 struct ExpectedEntries {
     digest: EntryDigest,
-    /// How many of the entries are keys; the others are marks.
+    /// The number of entries that are keys. The others are marks.
     keys: u64,
     /// For the clustered index of a clustered collection: documents that share an `_id`.
     duplicates: DuplicateKeys,
 }
 
-/// What documents are compared with.
+/// The checks of each document.
 struct DocumentChecks<'r> {
     checks: Checks,
     validator: CurrentValidator<'r>,

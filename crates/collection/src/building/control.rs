@@ -1,4 +1,4 @@
-//! How the caller observes a build and can stop it.
+//! The callbacks by which the caller observes a build, and its interrupt.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use windrow_interrupt::Interrupt;
 
 use crate::index::Index;
 
-/// How the caller observes a build and can stop it.
+/// The callbacks by which the caller observes a build, and its interrupt.
 pub struct BuildControl<'b> {
     /// Stops the build. All threads of the build check it.
     pub interrupt: &'b (dyn Interrupt + Sync),

@@ -21,7 +21,7 @@ const DOCUMENTS_PER_CHECK: u64 = 512;
 /// ones.
 const BYTES_PER_CHECK: usize = 1 << 20;
 
-/// What is done with the entries of a range.
+/// Receives the entries of a range.
 pub(super) trait EntryTarget: Sync {
     fn indexes(&self) -> &[Arc<Index>];
     fn reader(&self) -> &Reader;
@@ -33,7 +33,7 @@ pub(super) trait EntryTarget: Sync {
     fn write(&self, collected: &mut CollectedEntries) -> Result<(), Error>;
 }
 
-/// What a worker has collected since its last section.
+/// The entries that a worker has collected since its last section.
 pub(super) struct CollectedEntries {
     pub sorters: Vec<Sorter>,
     /// The number of keys in each sorter, without marks.

@@ -1,4 +1,4 @@
-//! What all builds share: their memory limit and their scheduling priority.
+//! The memory limit and the scheduling priority of all builds together.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
@@ -25,7 +25,7 @@ impl BuildPriority {
     }
 }
 
-/// What all builds share: their memory limit and their scheduling priority.
+/// The memory limit and the scheduling priority of all builds together.
 #[derive(Debug)]
 pub(crate) struct BuildPool {
     bytes_max: AtomicU64,

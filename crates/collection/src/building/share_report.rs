@@ -1,4 +1,4 @@
-//! What the builder of a share announces: how far it is, and at the end the sections that it has
+//! The reports of the builder of a share: its progress, and at the end the sections that it has
 //! written.
 
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
@@ -7,7 +7,7 @@ use windrow_fold::SectionDescriptor;
 use crate::catalog::rows::MapSection;
 use crate::ids::MapId;
 
-/// What the builder of a share announces.
+/// A report of the builder of a share.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ShareReport {
     /// The documents read so far.
@@ -25,7 +25,7 @@ pub(super) enum ShareState {
     Failed,
 }
 
-/// What a builder has written.
+/// The sections of a completed share.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct BuiltShare {
     /// The number of keys of each index.

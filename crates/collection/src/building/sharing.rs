@@ -1,16 +1,16 @@
-//! How a primary shares a build with the followers that have offered to build
+//! Gives parts of a build to the followers that have offered to build
 //! ([`share_work`](super::share_work) is their side):
 //!
 //! 1. Take ranges from the back of the queue, reserve the id of a run, and put a row into the
 //!    catalog that gives both to a follower. The row is in the log, so the follower finds it there.
 //! 2. The follower reads the range at a snapshot of its own, which is not older than the row. It
 //!    writes the entries to the run, uploads it, and announces its sections.
-//! 3. Replace the row by those of the sections, in one change of the catalog. A crash before leaves
-//!    the range to be built, a crash after leaves it done.
+//! 3. Replace the row by those of the sections, in one change of the catalog. After a crash before
+//!    this step, the range is built again.
 //!
-//! Nothing waits for a follower. A share without progress goes back into the queue. A worker that
-//! finds the queue empty builds a share that a follower has begun a second time. The first one that
-//! is ready ends the other: a share is only in one of the lists below.
+//! The build does not wait for a follower. A share without progress is put back into the queue. A
+//! worker that finds the queue empty also builds a share that a follower has begun. The first of
+//! the two that is ready stops the other: a share is only in one of the lists below.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -82,7 +82,7 @@ pub(super) struct AssignedShare {
     is_duplicated: bool,
 }
 
-/// What a worker does next.
+/// The next step of a worker.
 pub(super) enum NextWork {
     /// Read a range.
     Range(RecordRange),

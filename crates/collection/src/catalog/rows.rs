@@ -63,12 +63,12 @@ const HISTORY_RETAINED: &[u8] = b"k";
 const NEXT_ID: &[u8] = b"n";
 const FOLD_POSITION: &[u8] = b"p";
 
-/// What a row is about, which its key says.
+/// The subject of a row, which follows from its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowSubject {
     /// The definition of a collection: its name, its options or one of its indexes.
     Collection(CollectionId),
-    /// How far a collection is folded.
+    /// The position up to which a collection is folded.
     Folded(CollectionId),
     /// A section of a map.
     Section(MapId),

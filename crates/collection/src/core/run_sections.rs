@@ -13,7 +13,7 @@ use crate::error::Error;
 /// Sections that were opened for the catalog.
 pub(crate) struct OpenedSections {
     descriptors: Vec<SectionDescriptor>,
-    /// Not all after an error.
+    /// Incomplete after an error.
     sections: Vec<Arc<Section>>,
     result: Result<(), Error>,
 }

@@ -74,7 +74,7 @@ impl DataRecord {
     }
 }
 
-/// What a transaction writes to one collection.
+/// The changes of a transaction in one collection.
 pub struct TransactionPart {
     pub collection: CollectionId,
     /// The encoded operations, as byte strings one after the other.

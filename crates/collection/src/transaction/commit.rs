@@ -18,7 +18,7 @@ use crate::record::transaction::{self, Origin, TransactionPart};
 use crate::record::{Commit, Effect, Operation};
 use crate::retries::Retries;
 
-/// What is published in one collection.
+/// The changes that a commit publishes in one collection.
 struct Publication {
     collection: Arc<Collection>,
     operations: Vec<Operation>,
@@ -92,7 +92,7 @@ impl Transaction {
     }
 }
 
-/// What a commit records for retries of its session.
+/// The record of a commit for retries of its session.
 enum CommitOutcome {
     /// The transaction of the session was committed.
     Committed(Origin),

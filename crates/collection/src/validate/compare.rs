@@ -173,7 +173,7 @@ struct FoundEntry<'e> {
     payload: &'e [u8],
 }
 
-/// What an index contains.
+/// The content of an index.
 struct FoundEntries {
     digest: EntryDigest,
     /// The records that share a key, if the index is unique.

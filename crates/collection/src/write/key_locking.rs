@@ -19,7 +19,7 @@ pub(super) struct KeyLocker<'a> {
     reader: Reader,
 }
 
-/// What a transaction knows about a key.
+/// The state of a key in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyOwnership {
     /// It sees a record with the key.

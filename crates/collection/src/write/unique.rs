@@ -161,7 +161,7 @@ impl Collection {
     }
 }
 
-/// What an insert claims keys with.
+/// The claim of an insert, and its transaction.
 pub(super) struct ClaimContext<'a, 'c> {
     pub claim: &'a mut Claim<'c>,
     /// The transaction, which locks the keys until its end.
