@@ -36,7 +36,7 @@ pub(crate) struct OrderedLock {
 /// Holds an [`OrderedLock`] until it is dropped.
 pub(crate) struct OrderedGuard<'l> {
     _guard: MutexGuard<'l, ()>,
-    _held: HeldRank,
+    _rank: HeldRank,
 }
 
 impl OrderedLock {
@@ -49,10 +49,10 @@ impl OrderedLock {
 
     pub fn lock(&self) -> OrderedGuard<'_> {
         // Checked before the wait: otherwise a circle would stop the thread before it is found.
-        let held = HeldRank::new(self.rank);
+        let rank = HeldRank::new(self.rank);
         OrderedGuard {
             _guard: self.lock.lock(),
-            _held: held,
+            _rank: rank,
         }
     }
 
@@ -61,7 +61,7 @@ impl OrderedLock {
         let guard = self.lock.try_lock()?;
         Some(OrderedGuard {
             _guard: guard,
-            _held: HeldRank::unchecked(self.rank),
+            _rank: HeldRank::unchecked(self.rank),
         })
     }
 
@@ -80,13 +80,13 @@ pub(crate) struct OrderedRwLock {
 /// Holds an [`OrderedRwLock`] shared until it is dropped.
 pub(crate) struct OrderedReadGuard<'l> {
     _guard: RwLockReadGuard<'l, ()>,
-    _held: HeldRank,
+    _rank: HeldRank,
 }
 
 /// Holds an [`OrderedRwLock`] exclusively until it is dropped.
 pub(crate) struct OrderedWriteGuard<'l> {
     _guard: RwLockWriteGuard<'l, ()>,
-    _held: HeldRank,
+    _rank: HeldRank,
 }
 
 impl OrderedRwLock {
@@ -98,46 +98,46 @@ impl OrderedRwLock {
     }
 
     pub fn read(&self) -> OrderedReadGuard<'_> {
-        let held = HeldRank::new(self.rank);
+        let rank = HeldRank::new(self.rank);
         OrderedReadGuard {
             _guard: self.lock.read(),
-            _held: held,
+            _rank: rank,
         }
     }
 
     /// Takes the lock if it is free. The order is checked all the same, because a caller that does
     /// not get the lock waits for it with [`read`](Self::read).
     pub fn try_read(&self) -> Option<OrderedReadGuard<'_>> {
-        let held = HeldRank::new(self.rank);
+        let rank = HeldRank::new(self.rank);
         Some(OrderedReadGuard {
             _guard: self.lock.try_read()?,
-            _held: held,
+            _rank: rank,
         })
     }
 
     /// Locks like [`read`](Self::read), but before threads that wait to write.
     pub fn read_recursive(&self) -> OrderedReadGuard<'_> {
-        let held = HeldRank::new(self.rank);
+        let rank = HeldRank::new(self.rank);
         OrderedReadGuard {
             _guard: self.lock.read_recursive(),
-            _held: held,
+            _rank: rank,
         }
     }
 
     /// Locks like [`try_read`](Self::try_read), but before threads that wait to write.
     pub fn try_read_recursive(&self) -> Option<OrderedReadGuard<'_>> {
-        let held = HeldRank::new(self.rank);
+        let rank = HeldRank::new(self.rank);
         Some(OrderedReadGuard {
             _guard: self.lock.try_read_recursive()?,
-            _held: held,
+            _rank: rank,
         })
     }
 
     pub fn write(&self) -> OrderedWriteGuard<'_> {
-        let held = HeldRank::new(self.rank);
+        let rank = HeldRank::new(self.rank);
         OrderedWriteGuard {
             _guard: self.lock.write(),
-            _held: held,
+            _rank: rank,
         }
     }
 
@@ -145,13 +145,13 @@ impl OrderedRwLock {
     /// that hold two of the rank, so the order among these does not matter.
     pub fn write_beside(&self, first: &OrderedWriteGuard<'_>) -> OrderedWriteGuard<'_> {
         debug_assert!(
-            first._held.is_of(self.rank),
+            first._rank.is_of(self.rank),
             "not the rank of {:?}",
             self.rank
         );
         OrderedWriteGuard {
             _guard: self.lock.write(),
-            _held: HeldRank::unchecked(self.rank),
+            _rank: HeldRank::unchecked(self.rank),
         }
     }
 }

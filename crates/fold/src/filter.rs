@@ -140,12 +140,12 @@ impl KeyFilter {
         }
     }
 
-    /// Sets `held` for the keys that may have been added. A key that is not set was not added.
-    pub fn mark_possible(&self, keys: &[HashedKey<'_>], held: &mut [bool]) {
-        debug_assert_eq!(keys.len(), held.len());
+    /// Sets the flags of the keys that may have been added. A key without a flag was not added.
+    pub fn mark_possible(&self, keys: &[HashedKey<'_>], is_possible: &mut [bool]) {
+        debug_assert_eq!(keys.len(), is_possible.len());
         self.touch(keys.iter().map(|key| key.hash));
-        for (key, held) in keys.iter().zip(held) {
-            *held |= self.may_contain(key.hash);
+        for (key, is_possible) in keys.iter().zip(is_possible) {
+            *is_possible |= self.may_contain(key.hash);
         }
     }
 

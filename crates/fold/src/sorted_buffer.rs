@@ -176,9 +176,9 @@ impl SortedBuffer {
                 break;
             }
             let (from, to) = (id_of(low), id_of(high));
-            let (gone, all) = (id.0.saturating_sub(from), to.saturating_sub(from).max(1));
-            let share = u128::from(gone) * (high - low) as u128 / u128::from(all);
-            let guess = (low + share as usize).clamp(low + 1, high - 1);
+            let (offset, width) = (id.0.saturating_sub(from), to.saturating_sub(from).max(1));
+            let slots = u128::from(offset) * (high - low) as u128 / u128::from(width);
+            let guess = (low + slots as usize).clamp(low + 1, high - 1);
             if is_before(&self.0.slots()[guess]) {
                 low = guess
             } else {

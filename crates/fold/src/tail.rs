@@ -254,8 +254,8 @@ mod tests {
             parts_max = parts_max.max(parts.len());
         }
         let parts = tail.parts_up_to(Position(count), |_| unreachable!("covered before"));
-        let held: usize = parts.iter().map(|part| part.len()).sum();
-        assert_eq!(held as u64, count * entries);
+        let count_in_parts: usize = parts.iter().map(|part| part.len()).sum();
+        assert_eq!(count_in_parts as u64, count * entries);
         for part in parts.iter() {
             let keys: Vec<&[u8]> = part.sorted().buffer().keys().collect();
             assert_eq!(keys.len(), part.len());

@@ -175,15 +175,15 @@ impl Definition {
                 _ => return false,
             }
         }
-        let mut wanted = self.fields.len();
+        let mut missing = self.fields.len();
         let mut elements = document.elements();
-        while wanted > 0
+        while missing > 0
             && let Some(element) = elements.next_raw()
         {
             for (name, value) in names.iter().zip(values.iter_mut()).take(self.fields.len()) {
                 if *name == element.name && value.is_none() {
                     *value = element.value();
-                    wanted -= 1;
+                    missing -= 1;
                     if matches!(value, None | Some(ValueRef::Array(_))) {
                         return false;
                     }

@@ -343,7 +343,7 @@ fn check_collation_of_ids(
     of_collection: Option<&Arc<Collation>>,
 ) -> Result<(), Error> {
     match collation(specification) {
-        Ok(given) if given.as_ref() == of_collection => Ok(()),
+        Ok(collation) if collation.as_ref() == of_collection => Ok(()),
         Ok(None) if !specification.contains("collation") => Ok(()),
         _ => Err(Error::bad_value(
             "The _id index must have the same collation as the collection",

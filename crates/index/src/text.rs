@@ -29,12 +29,12 @@ impl Definition {
         scratch: &mut Scratch,
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
-        scratch.text.take_if(|held| held.version != text.version);
+        scratch.text.take_if(|it| it.version != text.version);
         // The buffers are large, so they are not moved for each document.
-        let held = scratch
+        let text_scratch = scratch
             .text
             .get_or_insert_with(|| TextScratch::new(text.version));
-        self.text_entries_with(text, document, held, emit)
+        self.text_entries_with(text, document, text_scratch, emit)
     }
 
     fn text_entries_with(

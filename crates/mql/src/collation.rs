@@ -35,7 +35,7 @@ pub fn parse(collation: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
         return Ok(None);
     }
     let mut settings = CollationSettings::default();
-    let given = |(name, value): &(&str, ValueRef<'_>)| *name == "backwards" || !value.is_nullish();
+    let is_set = |(name, value): &(&str, ValueRef<'_>)| *name == "backwards" || !value.is_nullish();
     let locale = collation.get("locale");
     match locale.filter(|locale| !locale.is_nullish()) {
         Some(ValueRef::String(locale)) => settings.locale = locale.to_owned(),
@@ -47,7 +47,7 @@ pub fn parse(collation: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
     }
     collation
         .iter()
-        .filter(given)
+        .filter(is_set)
         .try_for_each(|(name, value)| read(&mut settings, name, value))?;
     if settings.locale == "simple" {
         return check_simple(collation).map(|()| None);

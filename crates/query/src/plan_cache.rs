@@ -182,9 +182,9 @@ impl CacheTables {
     }
 
     fn forget(&mut self, collection: CollectionUuid) {
-        if let Some(gone) = self.by_collection.remove(&collection) {
-            self.count -= gone.entries.len();
-            self.bytes -= gone.bytes();
+        if let Some(plans) = self.by_collection.remove(&collection) {
+            self.count -= plans.entries.len();
+            self.bytes -= plans.bytes();
         }
     }
 

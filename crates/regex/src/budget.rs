@@ -67,11 +67,11 @@ impl<T> Drop for Reservation<T> {
 
 /// A part of a compiled pattern that few searches need. The first such search builds it and stores
 /// it for the later ones. While the budget is used up, each search builds its own.
-pub(crate) struct BuiltOnUse<T>(OnceLock<Reservation<T>>);
+pub(crate) struct LazyPart<T>(OnceLock<Reservation<T>>);
 
-impl<T> BuiltOnUse<T> {
-    pub(crate) const fn new() -> BuiltOnUse<T> {
-        BuiltOnUse(OnceLock::new())
+impl<T> LazyPart<T> {
+    pub(crate) const fn new() -> LazyPart<T> {
+        LazyPart(OnceLock::new())
     }
 
     /// Runs `search` with the value, and builds the value first if it is not stored. `bytes`

@@ -16,7 +16,7 @@ use regex_syntax::hir::{Hir, HirKind};
 use windrow_interrupt::Interrupt;
 use windrow_invariant::Bug;
 
-use crate::budget::BuiltOnUse;
+use crate::budget::LazyPart;
 use crate::{Captures, MatchError, ParseError};
 
 /// The largest compiled automaton in bytes. The backtracking engine's programs are far smaller.
@@ -48,7 +48,7 @@ pub(crate) struct Linear {
     plain: Hir,
     states: usize,
     /// The automata that searches in long texts use.
-    automata: BuiltOnUse<Automata>,
+    automata: LazyPart<Automata>,
 }
 
 impl Linear {
@@ -76,7 +76,7 @@ impl Linear {
             engine,
             states: states(&plain),
             plain,
-            automata: BuiltOnUse::new(),
+            automata: LazyPart::new(),
         })
     }
 

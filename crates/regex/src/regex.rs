@@ -11,7 +11,7 @@ use windrow_interrupt::Interrupt;
 use windrow_invariant::Bug;
 
 use crate::backtrack::Search;
-use crate::budget::{BuiltOnUse, Reservation};
+use crate::budget::{LazyPart, Reservation};
 use crate::hir::translate;
 use crate::linear::Linear;
 use crate::program::Program;
@@ -82,7 +82,7 @@ struct Exact {
     has_positions: bool,
     pattern: Pattern,
     /// Finds ends and groups if the linear engine cannot, or only at a high cost.
-    program: BuiltOnUse<Program>,
+    program: LazyPart<Program>,
 }
 
 /// Excludes start positions from a search with the backtracking engine.
@@ -203,7 +203,7 @@ impl Engine {
             linear,
             has_positions,
             pattern,
-            program: BuiltOnUse::new(),
+            program: LazyPart::new(),
         })))
     }
 

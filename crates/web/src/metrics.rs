@@ -206,9 +206,9 @@ fn is_allowed(request: &Request<Incoming>, token: Option<&str>) -> bool {
     let Some(token) = token else {
         return true;
     };
-    let given = request.headers().get(AUTHORIZATION);
-    let given = given.and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
-    given.is_some_and(|given| bool::from(given.ct_eq(token.as_bytes())))
+    let header = request.headers().get(AUTHORIZATION);
+    let received = header.and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
+    received.is_some_and(|received| bool::from(received.ct_eq(token.as_bytes())))
 }
 
 fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {

@@ -65,7 +65,7 @@ impl RangeQueue {
 
 /// Returns the ranges that are not built, divided at the split keys, which are sorted.
 pub(super) fn unbuilt_ranges(built: &[RecordRange], split_keys: Vec<Vec<u8>>) -> Vec<RecordRange> {
-    let mut left = Vec::new();
+    let mut ranges = Vec::new();
     let mut from = Vec::new();
     let mut bounds = split_keys.into_iter().map(truncate_bound).peekable();
     let last = RecordRange {
@@ -75,21 +75,21 @@ pub(super) fn unbuilt_ranges(built: &[RecordRange], split_keys: Vec<Vec<u8>>) ->
     for RecordRange { first, end } in built.iter().cloned().chain([last]) {
         while let Some(bound) = bounds.next_if(|bound| *bound < first) {
             if from < bound {
-                left.push(RecordRange {
+                ranges.push(RecordRange {
                     first: std::mem::replace(&mut from, bound.clone()),
                     end: bound,
                 });
             }
         }
         if from < first {
-            left.push(RecordRange {
+            ranges.push(RecordRange {
                 first: from.clone(),
                 end: first,
             });
         }
         from = from.max(end);
     }
-    left
+    ranges
 }
 
 /// Truncates a bound to the length that fits a row.

@@ -22,15 +22,15 @@ pub(super) fn chunks_of(commits: &[Arc<Commit>], threads: usize) -> Vec<&[Arc<Co
     let count_max = threads.max(bytes.div_ceil(CHUNK_BYTES_MAX)).max(1);
     let count = (bytes / CHUNK_BYTES_MIN).clamp(1, count_max);
     let (mut chunks, mut rest, mut rest_bytes) = (Vec::new(), commits, bytes);
-    for left in (1..=count).rev() {
-        let (wanted, mut taken) = (rest_bytes / left, 0);
+    for chunks_left in (1..=count).rev() {
+        let (target_bytes, mut chunk_bytes) = (rest_bytes / chunks_left, 0);
         let within = rest.iter().take_while(|commit| {
-            let begins_within = taken < wanted || left == 1;
-            taken += if begins_within { commit.bytes } else { 0 };
+            let begins_within = chunk_bytes < target_bytes || chunks_left == 1;
+            chunk_bytes += if begins_within { commit.bytes } else { 0 };
             begins_within
         });
         let (chunk, others) = rest.split_at(within.count());
-        (rest, rest_bytes) = (others, rest_bytes - taken);
+        (rest, rest_bytes) = (others, rest_bytes - chunk_bytes);
         chunks.push(chunk);
     }
     chunks.retain(|chunk| !chunk.is_empty());

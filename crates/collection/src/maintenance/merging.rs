@@ -382,9 +382,9 @@ pub(crate) fn replace(
         let sections = state.sections_of(map, collection.records_map)?;
         let is_old =
             |section: &Arc<Section>| old.iter().any(|it| Arc::ptr_eq(&it.section, section));
-        let left = sections.without(is_old);
+        let others = sections.without(is_old);
         let (removed, replaced) = (
-            sections.present().len() - left.present().len(),
+            sections.present().len() - others.present().len(),
             old_present().count(),
         );
         if removed != replaced {
@@ -392,7 +392,7 @@ pub(crate) fn replace(
                 "a merge of map {map} replaces {removed} of {replaced} sections"
             )));
         }
-        *sections = Arc::new(left.with_added(new, new_past));
+        *sections = Arc::new(others.with_added(new, new_past));
         state.clear_tombstone_ranges(map);
         Ok::<(), Bug>(())
     })?;

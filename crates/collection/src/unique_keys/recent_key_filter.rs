@@ -77,7 +77,7 @@ impl FilterBudget {
         })
     }
 
-    fn left(&self) -> u64 {
+    fn remaining(&self) -> u64 {
         self.bytes_max
             .saturating_sub(self.bytes.load(Ordering::Relaxed))
     }
@@ -91,9 +91,9 @@ impl Filter {
         before: Option<&Filter>,
         budget: &Arc<FilterBudget>,
     ) -> Option<Arc<Filter>> {
-        let bytes_max = budget.left().min(budget.bytes_max / BUDGET_DIVISOR);
-        let wanted = before.map_or(0, |before| before.keys.room() * GROWTH);
-        let room = wanted.max(keys * FOLDS);
+        let bytes_max = budget.remaining().min(budget.bytes_max / BUDGET_DIVISOR);
+        let grown = before.map_or(0, |before| before.keys.room() * GROWTH);
+        let room = grown.max(keys * FOLDS);
         let room = room.min(bytes_max as usize * 8 / BITS_PER_KEY);
         if keys == 0 || room < keys * FOLDS_MIN {
             return None;
@@ -255,7 +255,7 @@ mod tests {
         recent.fold(None, &budget);
         assert!(recent.get().is_none());
         drop(known_now);
-        assert_eq!(budget.left(), 1 << 20);
+        assert_eq!(budget.remaining(), 1 << 20);
     }
 
     #[test]

@@ -69,8 +69,8 @@ pub(super) fn blocking_transaction(
     key: &[u8],
     own: Option<RecordId>,
 ) -> Result<Option<Arc<TransactionWaiter>>, Error> {
-    let held = transaction_locks::LockTarget::Key(index.map, key.to_vec());
-    match collection.transaction_locks.holder(&held) {
+    let target = transaction_locks::LockTarget::Key(index.map, key.to_vec());
+    match collection.transaction_locks.holder(&target) {
         Some(_) if holder(&collection.reader()?, index, key, own)? => Ok(None),
         other => Ok(other),
     }

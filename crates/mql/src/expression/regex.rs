@@ -43,7 +43,7 @@ fn compile(
     pattern: &ExprValue<'_>,
     options: &ExprValue<'_>,
 ) -> Result<Option<Regex>, Error> {
-    let given = match options.or_null() {
+    let option_field = match options.or_null() {
         ValueRef::Null | ValueRef::Undefined => None,
         ValueRef::String(options) => Some(options),
         _ => {
@@ -53,8 +53,8 @@ fn compile(
     };
     let (pattern, options) = match pattern.or_null() {
         ValueRef::Null | ValueRef::Undefined => return Ok(None),
-        ValueRef::String(pattern) => (pattern, given.unwrap_or_default()),
-        ValueRef::Regex { pattern, options } => match given {
+        ValueRef::String(pattern) => (pattern, option_field.unwrap_or_default()),
+        ValueRef::Regex { pattern, options } => match option_field {
             Some(_) if !options.is_empty() => {
                 let message = format!(
                     "{operator}: found regex option(s) specified in both 'regex' and 'option' fields"

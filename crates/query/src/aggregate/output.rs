@@ -454,9 +454,9 @@ impl Output {
         };
         let matched = field("whenMatched").unwrap_or(ValueRef::String("merge"));
         if matched.as_array().is_some() {
-            let given = field("let").and_then(ValueRef::as_document);
-            let given = given.into_iter().flatten();
-            let mut variables: DocumentBuf = given.filter(|(name, _)| *name != NEW).collect();
+            let variables = field("let").and_then(ValueRef::as_document);
+            let variables = variables.into_iter().flatten();
+            let mut variables: DocumentBuf = variables.filter(|(name, _)| *name != NEW).collect();
             variables.push(NEW, "$$ROOT");
             shown.push("let", variables);
         }

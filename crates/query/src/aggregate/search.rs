@@ -105,8 +105,8 @@ impl Transformation for SearchStage {
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             plan.push("limitAmount", Value::Int64(limit));
         }
-        let given = self.search.source().clone();
-        let shown = doc! { "mongotQuery": given, "explain": plan };
+        let query = self.search.source().clone();
+        let shown = doc! { "mongotQuery": query, "explain": plan };
         let mut document = DocumentBuf::new();
         document.push(self.shows.stage(), shown);
         Ok(Some(document))

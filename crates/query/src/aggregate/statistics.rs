@@ -71,13 +71,13 @@ pub fn parse_search_indexes(operand: ValueRef<'_>) -> Result<Statistics, Error> 
         let message = format!("The {name} stage specification must be an object");
         return Err(Error::new(FAILED_TO_PARSE, message));
     };
-    let given = operand::fields(name, options, ["id", "name"])?;
+    let fields = operand::fields(name, options, ["id", "name"])?;
     let string = |field: &str, value: Option<ValueRef<'_>>| match value {
         None => Ok(None),
         Some(ValueRef::String(text)) => Ok(Some(text.to_owned())),
         Some(other) => Err(operand::wrong_type(format_args!("{name}.{field}"), other)),
     };
-    let [id, index_name] = given;
+    let [id, index_name] = fields;
     match (string("id", id)?, string("name", index_name)?) {
         (Some(_), Some(_)) => Err(Error::new(
             INVALID_OPTIONS,
@@ -122,9 +122,9 @@ pub fn parse_collection_statistics(operand: ValueRef<'_>) -> Result<Statistics, 
         ));
     };
     let names = ["latencyStats", "storageStats", "count", "queryExecStats"];
-    let given = operand::fields("$collStats", options, names)?;
-    let given = given.map(|value| value.filter(|value| !value.is_nullish()));
-    let [latencies, storage, count, scans] = given;
+    let fields = operand::fields("$collStats", options, names)?;
+    let fields = fields.map(|value| value.filter(|value| !value.is_nullish()));
+    let [latencies, storage, count, scans] = fields;
     Ok(Statistics::Collection(CollectionStatistics {
         latencies: latencies.map(histograms).transpose()?,
         storage: storage.map(scale).transpose()?,
@@ -157,10 +157,10 @@ fn check_empty(name: &str, value: ValueRef<'_>) -> Result<(), Error> {
 
 fn histograms(value: ValueRef<'_>) -> Result<bool, Error> {
     let path = "$collStats.latencyStats";
-    let [given] = operand::fields(path, object("latencyStats", value)?, ["histograms"])?;
-    match given {
+    let [histograms] = operand::fields(path, object("latencyStats", value)?, ["histograms"])?;
+    match histograms {
         None => Ok(false),
-        Some(ValueRef::Bool(given)) => Ok(given),
+        Some(ValueRef::Bool(is_set)) => Ok(is_set),
         Some(other) => Err(operand::wrong_type(
             format_args!("{path}.histograms"),
             other,
@@ -170,13 +170,13 @@ fn histograms(value: ValueRef<'_>) -> Result<bool, Error> {
 
 /// Parses the divisor of sizes.
 fn scale(value: ValueRef<'_>) -> Result<u64, Error> {
-    let given = object("storageStats", value)?.get("scale");
-    match given.filter(|given| !given.is_nullish()) {
+    let scale = object("storageStats", value)?.get("scale");
+    match scale.filter(|it| !it.is_nullish()) {
         None => Ok(1),
-        Some(given) if !given.is_number() => {
-            Err(operand::wrong_type("$collStats.storageStats.scale", given))
+        Some(other) if !other.is_number() => {
+            Err(operand::wrong_type("$collStats.storageStats.scale", other))
         }
-        Some(given) => checked_scale(operand::nearest(given)),
+        Some(number) => checked_scale(operand::nearest(number)),
     }
 }
 

@@ -53,11 +53,11 @@ impl<'m> Part<'m> {
 
     /// Returns the file name without folders.
     pub(crate) fn file_name(&self) -> Option<String> {
-        let given = self
+        let name = self
             .disposition
             .parameter("filename")
             .or_else(|| self.content_type.parameter("name"))?;
-        clean_file_name(given)
+        clean_file_name(name)
     }
 
     /// Returns the name of the transfer encoding in lower case.

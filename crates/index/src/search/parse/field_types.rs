@@ -320,9 +320,9 @@ pub(super) fn choice<T: Copy>(
     path: &str,
     all: &[(&str, T)],
 ) -> Result<T, Error> {
-    let given = value.as_str();
-    let given = given.ok_or_else(|| malformed(path, "must be a string"))?;
-    let found = all.iter().find(|(name, _)| *name == given);
+    let name = value.as_str();
+    let name = name.ok_or_else(|| malformed(path, "must be a string"))?;
+    let found = all.iter().find(|(known, _)| *known == name);
     found.map(|(_, chosen)| *chosen).ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
         Error::bad_value(format!("\"{path}\" must be one of {}", names.join(", ")))

@@ -99,8 +99,8 @@ impl<'o> KeyOrder<'o> {
             .source
             .approximate_count(request.index, &from, &to)?;
         // As many keys as are read if the values of the matching records are spread evenly.
-        let wanted = (first.count_max() as u64).min(request.count);
-        let needed = u128::from(keys) * u128::from(wanted) / u128::from(request.count.max(1));
+        let records = (first.count_max() as u64).min(request.count);
+        let needed = u128::from(keys) * u128::from(records) / u128::from(request.count.max(1));
         let needed = if request.after.is_some() {
             keys
         } else {
