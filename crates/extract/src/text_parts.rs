@@ -6,36 +6,38 @@ use crate::output::ExtractedDocument;
 const SEARCHED_PERCENT: usize = 10;
 
 /// Returns the document, or several documents with parts of its text of at most `part_bytes_max`
-/// bytes each. All have the title and metadata of the document.
+/// bytes each, one after the other, so that the parts are not in memory together. All have the
+/// title and metadata of the document.
 pub(crate) fn split_into_parts(
     document: ExtractedDocument,
     part_bytes_max: usize,
-) -> Vec<ExtractedDocument> {
-    if document.text.len() <= part_bytes_max {
-        return vec![document];
-    }
-    let mut rest = document.text.as_str();
-    let mut parts = Vec::new();
-    while !rest.is_empty() {
+) -> impl Iterator<Item = ExtractedDocument> {
+    let mut document = Some(document);
+    let (mut start, mut number) = (0, 0);
+    std::iter::from_fn(move || {
+        let whole = document.as_ref()?;
+        if whole.text.len() <= part_bytes_max {
+            return document.take();
+        }
+        let rest = whole.text.get(start..).filter(|rest| !rest.is_empty())?;
         let (text, behind) = rest.split_at(part_length(rest, part_bytes_max));
-        rest = behind;
-        let number = parts.len() + 1;
-        let outer = document.inner_path.as_deref().unwrap_or_default();
+        start += text.len();
+        number += 1;
+        let outer = whole.inner_path.as_deref().unwrap_or_default();
         let inner_path = match number {
-            1 => document.inner_path.clone(),
+            1 => whole.inner_path.clone(),
             _ => Some(format!("{outer}@{number}")),
         };
-        parts.push(ExtractedDocument {
+        Some(ExtractedDocument {
             inner_path,
-            title: document.title.clone(),
+            title: whole.title.clone(),
             text: text.to_owned(),
-            kind: document.kind,
-            language: document.language.clone(),
-            metadata: document.metadata.clone(),
-            truncated: document.truncated && rest.is_empty(),
-        });
-    }
-    parts
+            kind: whole.kind,
+            language: whole.language.clone(),
+            metadata: whole.metadata.clone(),
+            truncated: whole.truncated && behind.is_empty(),
+        })
+    })
 }
 
 /// Returns the length of the first part of a text, up to a line break, a space or a character
@@ -63,7 +65,7 @@ mod tests {
         let mut document = ExtractedDocument::new(DocumentKind::Text, text.to_owned());
         document.inner_path = Some("#1".to_owned());
         document.truncated = true;
-        let parts = split_into_parts(document, part_bytes_max);
+        let parts: Vec<_> = split_into_parts(document, part_bytes_max).collect();
         let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
         assert_eq!(texts, expected);
         let inner: Vec<&str> = parts

@@ -1,5 +1,7 @@
 //! Plain text in any encoding.
 
+use std::borrow::Cow;
+
 use crate::encoding::{self, truncate};
 use crate::error::ExtractError;
 use crate::format::Input;
@@ -14,8 +16,11 @@ pub(crate) fn extract(
     limits: &Limits,
 ) -> Result<ExtractedDocument, ExtractError> {
     let decoded = encoding::decode(input.bytes, limits.text_bytes_max);
-    let shown = remove_terminal_codes(&decoded.text).into_owned();
-    let mut text = join_divided_words(shown);
+    let changed = match remove_terminal_codes(&decoded.text) {
+        Cow::Owned(changed) => Some(changed),
+        Cow::Borrowed(_) => None,
+    };
+    let mut text = join_divided_words(changed.unwrap_or(decoded.text));
     let is_cut = truncate(&mut text, limits.text_bytes_max);
     Ok(ExtractedDocument {
         truncated: decoded.truncated || is_cut,
