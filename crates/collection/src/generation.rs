@@ -31,7 +31,7 @@ use crate::record::{Commit, Operation};
 use crate::unique_keys::key_probe::KeyProbe;
 use crate::unique_keys::key_set::KeySet;
 use crate::unique_keys::recent_key_filter::FoldedKeys;
-use chunks::{chunks_of, divide_inserts, for_each_chunk};
+use chunks::{chunks_of, commit_bytes, divide_inserts, for_each_chunk};
 use entries::{
     add_hashes, documents_by_id, documents_by_record, entries_of, ids_by_record, index_entries,
 };
@@ -65,8 +65,8 @@ struct IndexTail {
     covered_bytes: AtomicU64,
     /// The log bytes searched for keys since the last creation of entries.
     searched_bytes: AtomicU64,
-    /// The number of entries in the last creation.
-    last_entries: AtomicUsize,
+    /// The number of entries of the last creation for each KiB of its commits.
+    entries_per_kib: AtomicUsize,
 }
 
 /// The kind of the commits without entries.
@@ -223,9 +223,12 @@ impl Generation {
             let bytes = self.record_bytes.load(Ordering::Acquire);
             let commits = self.commits_since(from);
             let covered = covered_position(&commits, position);
-            let parts = self.make_parts(index, &commits, tail.last_entries.load(Ordering::Relaxed));
-            let entries = parts.iter().map(TailPart::len).sum();
-            tail.last_entries.store(entries, Ordering::Relaxed);
+            let density = tail.entries_per_kib.load(Ordering::Relaxed);
+            let parts = self.make_parts(index, &commits, density);
+            let entries: usize = parts.iter().map(TailPart::len).sum();
+            let commit_kib = commit_bytes(&commits).div_ceil(KIB).max(1);
+            let density = entries.div_ceil(commit_kib);
+            tail.entries_per_kib.store(density, Ordering::Relaxed);
             let part_bytes: usize = parts.iter().map(TailPart::bytes).sum();
             self.memory.add(part_bytes as u64);
             tail.covered_bytes.store(bytes, Ordering::Release);
@@ -236,17 +239,18 @@ impl Generation {
 
     /// Creates the entries of an index, on several threads if the commits have many bytes. Until
     /// the entries of a chunk are in order, they take a multiple of its memory, so no chunk is
-    /// large. `last_entries` is the number of entries of the last creation.
+    /// large. `entries_per_kib` is the expected number of entries for each KiB of commits.
     fn make_parts(
         &self,
         index: &Index,
         commits: &[Arc<Commit>],
-        last_entries: usize,
+        entries_per_kib: usize,
     ) -> Vec<TailPart> {
         let pieces = divide_inserts(commits);
         let chunks = chunks_of(&pieces, self.threads);
-        let expected = (last_entries + last_entries / 4) / chunks.len().max(1);
         let make = |commits: &[Arc<Commit>]| {
+            let expected = entries_per_kib * commit_bytes(commits) / KIB;
+            let expected = expected + expected / 4;
             TailPart::from(if index.definition.clustered {
                 documents_by_id(index, commits, expected)
             } else {
@@ -383,7 +387,7 @@ impl Generation {
                 keys: Mutex::new(keys),
                 covered_bytes: AtomicU64::new(0),
                 searched_bytes: AtomicU64::new(0),
-                last_entries: AtomicUsize::new(0),
+                entries_per_kib: AtomicUsize::new(0),
             })
         };
         self.indexes
@@ -407,6 +411,8 @@ impl Generation {
 const SEARCHES: u64 = 4;
 /// The keys of at most one in this many commits of a generation may be unhashed.
 const COMMITS_PER_UNHASHED: usize = 4;
+
+const KIB: usize = 1 << 10;
 
 /// Returns the commits after a position.
 fn commits_after(commits: &[Arc<Commit>], position: Position) -> &[Arc<Commit>] {

@@ -4,6 +4,7 @@
 //! Longer keys and payloads are in shared arenas, which are never moved. Sorting and merging
 //! therefore move slots only, and a document in a log record becomes an entry without a copy.
 
+mod arrange;
 mod key_groups;
 mod recycled_slots;
 mod slot_key;
@@ -19,6 +20,7 @@ use crate::entry::{Entry, EntryKey, KeyHead, RecordId, compare_keys, same_key};
 use crate::filter;
 use crate::key_sort::KeySort;
 use crate::prefetch;
+use arrange::arrange;
 use slot_key::SlotKey;
 
 /// One entry. A key that does not fit into the slot is at `offset` of the arena, followed by the
@@ -305,6 +307,22 @@ impl EntryBuffer {
         Some(ordered)
     }
 
+    /// Sorts the entries in place. Takes less memory than [`in_order`](Self::in_order), and more
+    /// time.
+    pub fn into_order(mut self) -> EntryBuffer {
+        if self.is_in_order() {
+            return self;
+        }
+        let numbers: Option<Vec<u32>> = match key_groups::numbers_in_order(&self) {
+            Some(numbers) => Some(numbers.into_iter().collect()),
+            None => self.numbers_in_order().map(Iterator::collect),
+        };
+        if let Some(numbers) = numbers {
+            arrange(&mut self.slots, numbers);
+        }
+        self
+    }
+
     /// Returns the numbers of the entries in sorted order, or `None` if they are sorted already.
     fn numbers_in_order(&self) -> Option<impl ExactSizeIterator<Item = u32>> {
         let order = KeySort {
@@ -495,7 +513,9 @@ impl EntryBufferBuilder {
     }
 
     /// Finishes the buffer.
-    pub fn finish(self) -> EntryBuffer {
+    pub fn finish(mut self) -> EntryBuffer {
+        release_unused(&mut self.arena);
+        release_unused(&mut self.slots);
         let own = Bytes::from(self.arena);
         EntryBuffer {
             slots: self.slots,
@@ -504,5 +524,47 @@ impl EntryBufferBuilder {
             newest: self.newest,
             bytes: self.bytes,
         }
+    }
+}
+
+/// Less unused memory than this is not worth a call of the allocator, in bytes.
+const UNUSED_BYTES_MIN: usize = 64 << 10;
+
+/// Shrinks a vector that has much unused memory. It grew by doubling, or more elements were
+/// expected, and tails retain it.
+fn release_unused<T>(elements: &mut Vec<T>) {
+    let unused = elements.capacity() - elements.len();
+    if unused * size_of::<T>() >= UNUSED_BYTES_MIN {
+        elements.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_sorted_in_place_equal_sorted_copies() {
+        let mut builder = EntryBufferBuilder::new(Position(1), 0);
+        for number in 0..5_000u64 {
+            let key = format!("a key of more than twenty bytes {}", number * 17 % 50);
+            builder.add(Entry {
+                key: if number % 3 == 0 {
+                    b"short"
+                } else {
+                    key.as_bytes()
+                },
+                id: RecordId(number * 13 % 500),
+                position: Position(1 + number),
+                deleted: number % 11 == 0,
+                payload: &number.to_le_bytes(),
+            });
+        }
+        let buffer = builder.finish();
+        let copy = buffer.in_order().unwrap();
+        let sorted = buffer.into_order();
+        assert!(sorted.is_in_order());
+        assert_eq!(sorted.bytes(), copy.bytes());
+        assert!(sorted.entries().eq(copy.entries()));
     }
 }

@@ -24,6 +24,11 @@ impl SortedBuffer {
         SortedBuffer(ordered)
     }
 
+    /// Sorts the entries in place.
+    pub fn from_owned(buffer: EntryBuffer) -> SortedBuffer {
+        SortedBuffer(buffer.into_order())
+    }
+
     /// Wraps entries that are sorted already. Returns unsorted ones as the error.
     pub fn try_from_sorted(buffer: EntryBuffer) -> Result<SortedBuffer, EntryBuffer> {
         if buffer.is_in_order() {

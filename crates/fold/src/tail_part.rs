@@ -95,10 +95,10 @@ impl TailPart {
     pub fn join(parts: &[Arc<TailPart>]) -> TailPart {
         let buffer = EntryBuffer::join(parts.iter().map(|part| part.buffer()));
         let is_unsorted = parts.iter().all(|part| part.known_order().is_none());
-        let joined = if is_unsorted {
+        let joined = if is_unsorted && buffer.len() <= UNSORTED_MAX {
             TailPart::from(buffer)
         } else {
-            TailPart::from(SortedBuffer::from_buffer(&buffer))
+            TailPart::from(SortedBuffer::from_owned(buffer))
         };
         let known: Option<Vec<&Marks>> = parts.iter().map(|part| part.marks.get()).collect();
         if let Some(known) = known {

@@ -18,7 +18,7 @@ const CHUNK_BYTES_MAX: usize = 1 << 20;
 /// Divides commits into consecutive chunks of about equal bytes: one for each thread, or more if
 /// the chunks would be large.
 pub(super) fn chunks_of(commits: &[Arc<Commit>], threads: usize) -> Vec<&[Arc<Commit>]> {
-    let bytes: usize = commits.iter().map(|commit| commit.bytes).sum();
+    let bytes = commit_bytes(commits);
     let count_max = threads.max(bytes.div_ceil(CHUNK_BYTES_MAX)).max(1);
     let count = (bytes / CHUNK_BYTES_MIN).clamp(1, count_max);
     let (mut chunks, mut rest, mut rest_bytes) = (Vec::new(), commits, bytes);
@@ -35,6 +35,11 @@ pub(super) fn chunks_of(commits: &[Arc<Commit>], threads: usize) -> Vec<&[Arc<Co
     }
     chunks.retain(|chunk| !chunk.is_empty());
     chunks
+}
+
+/// Returns the bytes of commits.
+pub(super) fn commit_bytes(commits: &[Arc<Commit>]) -> usize {
+    commits.iter().map(|commit| commit.bytes).sum()
 }
 
 /// Calls `make` for each chunk, on at most `threads` threads. Returns the results in the order of

@@ -155,17 +155,11 @@ fn merge_map(
     interrupt: &(dyn Interrupt + Sync),
 ) -> Result<bool, Error> {
     let map = index.map_or(collection.records_map, |index| index.map);
-    let sections = |state: &mut State| {
-        state
-            .sections_mut(map, collection.records_map)
-            .map(|sections| sections.clone())
-    };
     // A build writes sections of the same age side by side; they are merged only after the build.
     // Checked before the state is read, so the state of a finished build is complete.
     let building = index.is_some_and(|index| !index.is_ready());
-    let mut state = State::clone(&collection.state());
-    // The index was dropped after the maps were listed.
-    let Some(sections) = sections(&mut state) else {
+    // A missing index was dropped after the maps were listed.
+    let Some(sections) = sections_of_map(collection, map) else {
         return Ok(false);
     };
     let all = 0..sections.present().len();
@@ -175,7 +169,7 @@ fn merge_map(
     let is_last = effort != MergeEffort::Readers && range.as_ref() == Some(&all);
     let chosen = range.and_then(|range| MergeInput::present(&sections, range));
     let chosen = chosen.or_else(|| sizes.pick_past(&sections));
-    let Some(chosen) = chosen.filter(|_| !building && !state.dropped) else {
+    let Some(chosen) = chosen.filter(|_| !building) else {
         return Ok(false);
     };
     let mut options = collection.section_options(core, index, chosen.position);
@@ -192,6 +186,17 @@ fn merge_map(
     }
     core.counters.merges.fetch_add(1, Ordering::Relaxed);
     Ok(true)
+}
+
+/// Returns the sections of a map. `None` if the map or its collection was dropped. Does not retain
+/// the state, whose tails would take memory until the end of the merge.
+fn sections_of_map(collection: &Collection, map: MapId) -> Option<Arc<Sections>> {
+    let mut state = State::clone(&collection.state());
+    if state.dropped {
+        return None;
+    }
+    let sections = state.sections_mut(map, collection.records_map)?;
+    Some(sections.clone())
 }
 
 /// Sections that replace others.
