@@ -49,7 +49,7 @@ use windrow_server::{
 use windrow_web::MetricsServer;
 
 use crate::address_file::{AddressFile, Password, ServerAddress};
-use crate::allocator::limit_arenas;
+use crate::allocator::AllocatorSettings;
 use crate::command_line::{Failure, Subcommand};
 use crate::data_folder;
 use crate::data_sets::check_undivided;
@@ -82,7 +82,11 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     // per core, 340 MB. Inserts over 8 and 64 connections are as fast. The program is restarted
     // before anything else, because a configuration file that is a pipe can be read only once.
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    limit_arenas(2 * cores);
+    let allocator = AllocatorSettings {
+        arenas: 2 * cores,
+        mapped_bytes_min: None,
+    };
+    allocator.apply();
     let Some(options) = parse(arguments)? else {
         print!("{HELP}");
         return Ok(ExitCode::SUCCESS);
