@@ -18,7 +18,7 @@ pub fn record_span(state: &State, command: &'static str, ended: &EndedCommand<'_
     let comment = ended.operation.comment();
     let parent = comment.and_then(TraceParent::from_comment);
     // A driver that watches the server sends one after the other.
-    let only_waits = parent.is_none() && ended.operation.waits_on_purpose();
+    let only_waits = parent.is_none() && ended.operation.is_requested_wait();
     if !only_waits && traces.samples(parent.as_ref()) {
         traces.push(span(traces, command, parent, ended));
     }

@@ -51,7 +51,7 @@ pub struct Operation {
     record_threshold_micros: AtomicU64,
     /// The hashes of its query and its plan.
     hashes: Mutex<DocumentBuf>,
-    waits: AtomicBool,
+    is_requested_wait: AtomicBool,
     /// `true` while it has one of the slots of the server.
     pub has_slot: AtomicBool,
     /// `true` while it waits for other operations.
@@ -183,8 +183,8 @@ impl Operation {
 
     /// Marks the operation as waiting because its client requested it. Such an operation is not
     /// logged as slow.
-    pub fn wait_on_purpose(&self) {
-        self.waits.store(true, Relaxed);
+    pub fn mark_as_requested_wait(&self) {
+        self.is_requested_wait.store(true, Relaxed);
     }
 
     /// Sets the minimum duration of work from which the operation is recorded in the log or the
@@ -220,9 +220,9 @@ impl Operation {
         self.started.elapsed().saturating_sub(waited)
     }
 
-    /// Returns `true` if the operation was marked by [`wait_on_purpose`](Self::wait_on_purpose).
-    pub fn waits_on_purpose(&self) -> bool {
-        self.waits.load(Relaxed)
+    /// Returns `true` if the operation was marked by [`mark_as_requested_wait`](Self::mark_as_requested_wait).
+    pub fn is_requested_wait(&self) -> bool {
+        self.is_requested_wait.load(Relaxed)
     }
 
     /// Sets the namespace for `currentOp`, the log and the profile.
@@ -454,7 +454,7 @@ impl Operations {
             records: Mutex::new(Vec::with_capacity(RECORDS_USUAL)),
             record_threshold_micros: AtomicU64::new(NO_LIMIT),
             hashes: Mutex::default(),
-            waits: AtomicBool::new(false),
+            is_requested_wait: AtomicBool::new(false),
             has_slot: AtomicBool::new(false),
             waits_for_others: AtomicBool::new(false),
             waited_micros: AtomicU64::new(0),

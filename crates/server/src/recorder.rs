@@ -51,7 +51,7 @@ pub struct EndedStatement<'a> {
 /// are stored instead of their command, unless the command fails.
 pub fn record(state: &State, ended: &EndedCommand<'_>) {
     let operation = ended.operation;
-    if operation.waits_on_purpose() {
+    if operation.is_requested_wait() {
         return;
     }
     let of_statements = matches!(operation.kind, Kind::Update | Kind::Delete);
@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(log.recent().1, 0);
         store(&state, "D", doc! { "op": "query" });
         let (lines, _) = log.recent();
-        let is_told = |line: &String| line.contains("20703") && line.contains("different case");
-        assert!(lines.iter().any(is_told), "{lines:?}");
+        let is_warning = |line: &String| line.contains("20703") && line.contains("different case");
+        assert!(lines.iter().any(is_warning), "{lines:?}");
     }
 }

@@ -174,6 +174,10 @@ mod tests {
             index(doc! { "prepareUnique": true }),
             true,
         );
+    }
+
+    #[test]
+    fn some_options_of_collections_and_indexes_are_outside_of_the_api() {
         check(
             unsupported_in_create,
             doc! { "create": "c", "capped": true },
@@ -200,6 +204,10 @@ mod tests {
             index(doc! { "key": { "a": 1 }, "sparse": true }),
             true,
         );
+    }
+
+    #[test]
+    fn some_stages_are_outside_of_the_api() {
         check(
             unsupported_in_aggregate,
             doc! { "aggregate": "c", "explain": true },

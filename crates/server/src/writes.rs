@@ -296,8 +296,8 @@ impl WriteErrors {
                 entry.push(name, value);
             }
         }
-        let is_told = self.all.len() < 2 || self.messages_bytes < Self::MESSAGES_BYTES_MAX;
-        let message = if is_told && entry.as_bytes().len() + error.message.len() <= room {
+        let has_message = self.all.len() < 2 || self.messages_bytes < Self::MESSAGES_BYTES_MAX;
+        let message = if has_message && entry.as_bytes().len() + error.message.len() <= room {
             &error.message
         } else {
             ""

@@ -169,7 +169,7 @@ impl Router {
             .operations
             .start(call.request, call.client, starter, None, None);
         let operation = &running.operation;
-        operation.wait_on_purpose();
+        operation.mark_as_requested_wait();
         let is_read = (call.command.is_limited_read)(call.request.body());
         if call.command.ends_with_client || is_read {
             operation.end_with_client();
