@@ -274,7 +274,7 @@ fn wait_for_change(wait: &Wait, context: &Context<'_>) -> Result<(), CommandErro
     if wait.known != context.state.process_id {
         return Ok(());
     }
-    context.operation.wait_on_purpose();
+    context.operation.mark_as_requested_wait();
     let began = Instant::now();
     let deadline = began + wait.limit.min(AWAIT_MAX);
     let is_shared = context.state.services.engine.is_shared();
