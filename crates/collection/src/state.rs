@@ -98,6 +98,15 @@ impl State {
     }
 
     /// Returns the sections of a map, or `None` if its index was dropped.
+    pub fn sections(&self, map: MapId, records_map: MapId) -> Option<&Arc<Sections>> {
+        if map == records_map {
+            return Some(&self.records);
+        }
+        let found = self.indexes.iter().find(|state| state.index.map == map);
+        found.map(|state| &state.sections)
+    }
+
+    /// Returns the sections of a map to change, or `None` if its index was dropped.
     pub fn sections_mut(&mut self, map: MapId, records_map: MapId) -> Option<&mut Arc<Sections>> {
         if map == records_map {
             return Some(&mut self.records);

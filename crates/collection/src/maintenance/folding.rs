@@ -32,7 +32,7 @@ use crate::error::Error;
 use crate::ids::MapId;
 use crate::index::Index;
 use crate::retries;
-use crate::state::{FrozenGeneration, State};
+use crate::state::FrozenGeneration;
 
 /// A map to fold.
 struct Task {
@@ -301,8 +301,8 @@ impl Task {
     /// Returns the key after all entries in sections of the map, or `None` if the last key is
     /// unknown.
     fn end(&self) -> Option<EntryKeyBuf> {
-        let mut state = State::clone(&self.collection.state());
-        let sections = state.sections_mut(self.map(), self.collection.records_map)?;
+        let state = self.collection.state();
+        let sections = state.sections(self.map(), self.collection.records_map)?;
         let mut end = EntryKeyBuf::default();
         for descriptor in sections.descriptors() {
             let last = descriptor.last_entry_key()?;

@@ -21,7 +21,6 @@ use crate::error::Error;
 use crate::ids::MapId;
 use crate::index::Index;
 use crate::panic_boundary::panicked;
-use crate::state::State;
 
 /// Which maps to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,12 +190,11 @@ fn merge_map(
 /// Returns the sections of a map. `None` if the map or its collection was dropped. Does not retain
 /// the state, whose tails would take memory until the end of the merge.
 fn sections_of_map(collection: &Collection, map: MapId) -> Option<Arc<Sections>> {
-    let mut state = State::clone(&collection.state());
+    let state = collection.state();
     if state.dropped {
         return None;
     }
-    let sections = state.sections_mut(map, collection.records_map)?;
-    Some(sections.clone())
+    state.sections(map, collection.records_map).cloned()
 }
 
 /// Sections that replace others.
@@ -354,14 +352,14 @@ pub(crate) fn replace(
     new: NewSections,
 ) -> Result<(), Error> {
     let _changing = core.catalog_change.lock();
-    let mut state = State::clone(&collection.state());
+    let state = collection.state();
     let old_present = || old.iter().filter(|it| !it.is_past).map(|it| &it.section);
     let old_past = old.iter().filter(|it| it.is_past).map(|it| &it.section);
     let is_in = |section: &Arc<Section>, all: &[Arc<Section>]| {
         all.iter().any(|other| Arc::ptr_eq(other, section))
     };
     let dropped = state.dropped;
-    let sections = state.sections_mut(map, collection.records_map).cloned();
+    let sections = state.sections(map, collection.records_map).cloned();
     let unchanged = sections
         .filter(|sections| !dropped && old_present().all(|it| is_in(it, sections.present())));
     let mut descriptors = new.present;

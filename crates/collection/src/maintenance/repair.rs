@@ -48,7 +48,7 @@ pub(crate) fn rebuild(
     let core = &*collections.core;
     let _merging = core.exclude_merges();
     for map in maps {
-        let state = State::clone(&collection.state());
+        let state = collection.state();
         if let Some(target) = RepairTarget::find(collection, &state, *map) {
             let work = RepairJob {
                 core,
@@ -117,8 +117,8 @@ impl RepairJob<'_> {
             RepairTarget::Records(_) => records,
         };
         // A dropped index has no sections; the caller discards what was written.
-        let old = State::clone(state)
-            .sections_mut(map, records)
+        let old = state
+            .sections(map, records)
             .map_or(Vec::new(), |sections| sections.by_age());
         let documents: Vec<&Arc<Sections>> = state.document_maps().collect();
         // The last document map contains the documents.
