@@ -177,7 +177,12 @@ impl<'a> Arguments<'a> {
 
     /// Fails with IDLUnknownField if a field has none of these names.
     pub fn only(&self, known: &[&str]) -> Result<(), CommandError> {
-        match self.body.iter().find(|(name, _)| !known.contains(name)) {
+        self.only_if(|name| known.contains(&name))
+    }
+
+    /// Fails with IDLUnknownField if a field has a name for which `is_known` returns `false`.
+    pub fn only_if(&self, is_known: impl Fn(&str) -> bool) -> Result<(), CommandError> {
+        match self.body.iter().find(|(name, _)| !is_known(name)) {
             Some((name, _)) => Err(self.unknown(name)),
             None => Ok(()),
         }

@@ -82,25 +82,37 @@ fn upserts(request: &AccessRequest<'_>) -> bool {
     documents.any(is_upsert)
 }
 
-/// The fields of a statement.
-const FIELDS: &[&str] = &[
-    "q",
-    "u",
-    "c",
-    "multi",
-    "upsert",
-    "arrayFilters",
-    "collation",
-    "hint",
-    "sort",
-];
+/// The fields of an update that differ between the commands.
+struct UpdateFields {
+    /// The name of the update in errors.
+    path: &'static str,
+    filter: &'static str,
+    update: &'static str,
+    constants: &'static str,
+    /// A further field, which is parsed elsewhere.
+    namespace: Option<&'static str>,
+}
+
+/// The fields of a statement of `update`.
+const STATEMENT: UpdateFields = UpdateFields {
+    path: "update.updates",
+    filter: "q",
+    update: "u",
+    constants: "c",
+    namespace: None,
+};
 
 /// The fields of an update in a bulk write.
-const BULK_WRITE_FIELDS: &[&str] = &[
-    "update",
-    "filter",
-    "updateMods",
-    "constants",
+const BULK_WRITE: UpdateFields = UpdateFields {
+    path: "bulkWrite.update",
+    filter: "filter",
+    update: "updateMods",
+    constants: "constants",
+    namespace: Some("update"),
+};
+
+/// The fields that have the same names in both.
+const COMMON_FIELDS: &[&str] = &[
     "multi",
     "upsert",
     "arrayFilters",
@@ -109,11 +121,12 @@ const BULK_WRITE_FIELDS: &[&str] = &[
     "sort",
 ];
 
-/// The required fields of an update, whose names differ in a bulk write.
-struct UpdateParts<'a> {
-    filter: Document<'a>,
-    update: ValueRef<'a>,
-    constants: Option<Document<'a>>,
+impl UpdateFields {
+    fn contains(&self, name: &str) -> bool {
+        [self.filter, self.update, self.constants].contains(&name)
+            || self.namespace == Some(name)
+            || COMMON_FIELDS.contains(&name)
+    }
 }
 
 /// One of `updates`, with checked types.
@@ -267,43 +280,25 @@ pub struct PreparedUpdate {
 impl<'a> UpdateStatement<'a> {
     /// Parses a statement of `updates`.
     pub fn parse(statement: Document<'a>) -> Result<UpdateStatement<'a>, CommandError> {
-        let fields = Arguments::within("update.updates", statement);
-        fields.only(FIELDS)?;
-        let parts = UpdateParts {
-            filter: fields.document("q")?.ok_or_else(|| fields.missing("q"))?,
-            update: fields.get("u").ok_or_else(|| fields.missing("u"))?,
-            constants: fields.document("c")?,
-        };
-        UpdateStatement::new(statement, &fields, parts)
+        UpdateStatement::parse_with(statement, &STATEMENT)
     }
 
     /// Parses an update of a bulk write.
     pub fn parse_bulk_write(operation: Document<'a>) -> Result<UpdateStatement<'a>, CommandError> {
-        let fields = Arguments::within("bulkWrite.update", operation);
-        fields.only(BULK_WRITE_FIELDS)?;
-        let missing = |name| fields.missing(name);
-        let parts = UpdateParts {
-            filter: fields
-                .document("filter")?
-                .ok_or_else(|| missing("filter"))?,
-            update: fields
-                .get("updateMods")
-                .ok_or_else(|| missing("updateMods"))?,
-            constants: fields.document("constants")?,
-        };
-        UpdateStatement::new(operation, &fields, parts)
+        UpdateStatement::parse_with(operation, &BULK_WRITE)
     }
 
-    fn new(
+    fn parse_with(
         source: Document<'a>,
-        fields: &Arguments<'a>,
-        parts: UpdateParts<'a>,
+        names: &UpdateFields,
     ) -> Result<UpdateStatement<'a>, CommandError> {
-        let UpdateParts {
-            filter,
-            update,
-            constants,
-        } = parts;
+        let fields = Arguments::within(names.path, source);
+        fields.only_if(|name| names.contains(name))?;
+        let missing = |name| fields.missing(name);
+        let filter = fields.document(names.filter)?;
+        let filter = filter.ok_or_else(|| missing(names.filter))?;
+        let update = fields.get(names.update);
+        let update = update.ok_or_else(|| missing(names.update))?;
         if !matches!(update.type_of(), Type::Document | Type::Array) {
             let message = "Update argument must be either an object or an array";
             return Err(CommandError::new(ErrorCode::FailedToParse, message));
@@ -313,10 +308,10 @@ impl<'a> UpdateStatement<'a> {
             source,
             filter,
             update,
-            constants,
+            constants: fields.document(names.constants)?,
             many: fields.bool("multi")?.unwrap_or(false),
             upsert: fields.bool("upsert")?.unwrap_or(false),
-            array_filters: array_filters(fields)?,
+            array_filters: array_filters(&fields)?,
             collation: fields.document("collation")?,
             hint: queries::hint(fields.get("hint"))?,
             sort: fields.document("sort")?,
