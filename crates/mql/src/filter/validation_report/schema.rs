@@ -67,6 +67,16 @@ fn push_annotations(found: &mut DocumentBuf, schema: Document<'_>) {
     }
 }
 
+/// Returns the result of [`unsatisfied_rules`], or `None` if the value fulfils all keywords.
+fn violations(
+    schema: ParsedSchema<'_>,
+    value: ValueRef<'_>,
+    writer: &ReportWriter<'_>,
+) -> Option<ArrayBuf> {
+    let details = unsatisfied_rules(schema, value, writer);
+    (!details.as_array().is_empty()).then_some(details)
+}
+
 /// Returns the keywords that the value does not fulfil, each with a report.
 fn unsatisfied_rules(
     schema: ParsedSchema<'_>,
@@ -242,10 +252,7 @@ fn properties(
     let failing = pairs.filter_map(|((name, source), (_, rules))| {
         let (source, value) = (source.as_document()?, document.get(name)?);
         let schema = ParsedSchema { source, rules };
-        let details = unsatisfied_rules(schema, value, writer);
-        if details.as_array().is_empty() {
-            return None;
-        }
+        let details = violations(schema, value, writer)?;
         let mut found = doc! { "propertyName": name };
         push_annotations(&mut found, source);
         found.push("details", details);
@@ -276,10 +283,9 @@ fn by_pattern(
             .iter()
             .filter(|(name, _)| writer.result(regex.is_match(name), |_| false));
         for (name, value) in named {
-            let details = unsatisfied_rules(schema, value, writer);
-            if details.as_array().is_empty() {
+            let Some(details) = violations(schema, value, writer) else {
                 continue;
-            }
+            };
             let mut found = doc! { "propertyName": name };
             push_annotations(&mut found, source);
             found.push("regexMatched", pattern);
@@ -377,9 +383,10 @@ fn listed_items<'a>(
 ) -> ArrayBuf {
     let pairs = schemas.zip(list.iter()).enumerate();
     let failing = pairs.filter_map(|(index, (schema, item))| {
-        let details = unsatisfied_rules(schema, item, writer);
-        let fails = !details.as_array().is_empty();
-        fails.then(|| Value::from(doc! { "itemIndex": (index as i32), "details": details }))
+        let details = violations(schema, item, writer)?;
+        Some(Value::from(
+            doc! { "itemIndex": (index as i32), "details": details },
+        ))
     });
     failing.collect()
 }
