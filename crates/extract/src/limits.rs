@@ -37,8 +37,8 @@ pub struct Limits {
     pub file_part: FilePart,
 }
 
-/// A part of the members of a mailbox or archive, so that several processes can read it together:
-/// the members whose number modulo `count` is `index`. Files of other formats belong to the part
+/// A part of the members of a mailbox or archive: those whose number modulo `count` is `index`.
+/// Several processes can read the parts of one file at the same time. Files of other formats belong to the part
 /// with `index` 0, which reads the pages of a PDF with `count` threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilePart {

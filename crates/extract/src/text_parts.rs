@@ -6,8 +6,8 @@ use crate::output::ExtractedDocument;
 const SEARCHED_PERCENT: usize = 10;
 
 /// Returns the document, or several documents with parts of its text of at most `part_bytes_max`
-/// bytes each, one after the other, so that the parts are not in memory together. All have the
-/// title and metadata of the document.
+/// bytes each. Only one part at a time is in memory beside the document. All have the title and
+/// metadata of the document.
 pub(crate) fn split_into_parts(
     document: ExtractedDocument,
     part_bytes_max: usize,

@@ -103,8 +103,8 @@ impl ObjectRules {
         }))
     }
 
-    /// Returns `true` if `properties` or `patternProperties` apply to a field, so that
-    /// `additionalProperties` does not.
+    /// Returns `true` if `properties` or `patternProperties` apply to a field.
+    /// `additionalProperties` applies to the others.
     pub fn is_covered(&self, name: &str) -> MatchResult {
         if self.named(name).next().is_some() {
             return Ok(true);
