@@ -107,7 +107,7 @@ pub use postings::{KeyLists, PostingList};
 pub use section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
 pub use snapshots::{Snapshot, SnapshotLifetime, Snapshots};
 pub use sorted_buffer::SortedBuffer;
-pub use sorter::Sorter;
+pub use sorter::{KeyNumber, Sorter};
 pub use tail::{ExistingParts, Tail};
 pub use tail_part::TailPart;
 pub use tombstone_ranges::TombstoneRanges;

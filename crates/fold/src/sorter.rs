@@ -6,6 +6,7 @@
 
 mod entry_lists;
 mod entry_slots;
+mod numbered_lists;
 
 use windrow_invariant::Bug;
 use windrow_storage::StorageError;
@@ -21,6 +22,15 @@ const ID_BITS: u32 = 40;
 const ENTRIES_PER_LOOK: usize = 1 << 15;
 /// Entries are no longer grouped if keys have fewer entries than this on average.
 const ENTRIES_PER_KEY_MIN: usize = 2;
+
+/// The number of a key, for entries whose key was added before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyNumber {
+    /// Equal numbers of the same generation stand for the same key.
+    pub generation: u64,
+    /// The number. Numbers of a generation have few gaps.
+    pub number: u32,
+}
 
 /// Collects entries in any order and writes them as a section. [`write`](Self::write) empties it
 /// for reuse.
@@ -85,12 +95,52 @@ impl Sorter {
     ///
     /// Panics if the record id has more than 40 bits.
     pub fn add(&mut self, key: &[u8], id: RecordId, payload: &[u8]) {
-        // A greater id would overwrite the length of the key.
-        assert!(id.0 < 1 << ID_BITS, "record id {id}");
+        self.add_with(key, None, id, payload);
+    }
+
+    /// Adds an entry, and the number of its key for [`add_known`](Self::add_known).
+    ///
+    /// # Panics
+    ///
+    /// Panics if the record id has more than 40 bits.
+    pub fn add_numbered(&mut self, number: KeyNumber, key: &[u8], id: RecordId, payload: &[u8]) {
+        self.add_with(key, Some(number), id, payload);
+    }
+
+    /// Adds an entry with the key of this number. Returns `false` if the key is not known.
+    ///
+    /// ```
+    /// use windrow_fold::{KeyNumber, RecordId, Sorter};
+    ///
+    /// let mut sorter = Sorter::new();
+    /// let number = KeyNumber { generation: 1, number: 0 };
+    /// assert!(!sorter.add_known(number, RecordId(1), b""));
+    /// sorter.add_numbered(number, b"key", RecordId(1), b"");
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the record id has more than 40 bits.
+    pub fn add_known(&mut self, number: KeyNumber, id: RecordId, payload: &[u8]) -> bool {
+        check_id(id);
+        let is_added = !self.is_ungrouped && self.lists.add_known(number, id, payload);
+        if is_added {
+            self.count();
+        }
+        is_added
+    }
+
+    fn add_with(&mut self, key: &[u8], number: Option<KeyNumber>, id: RecordId, payload: &[u8]) {
+        check_id(id);
         if self.is_ungrouped {
             return self.slots.add(key, id, payload);
         }
-        self.lists.add(key, id, payload);
+        self.lists.add(key, number, id, payload);
+        self.count();
+    }
+
+    /// Counts an entry that was grouped.
+    fn count(&mut self) {
         self.since_look += 1;
         if self.since_look == ENTRIES_PER_LOOK {
             self.look();
@@ -134,6 +184,11 @@ impl Sorter {
         (self.looked, self.since_look) = (0, 0);
         writer.finish()
     }
+}
+
+/// Panics if a record id has too many bits. They would overwrite the length of the key.
+fn check_id(id: RecordId) {
+    assert!(id.0 < 1 << ID_BITS, "record id {id}");
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyField, KeyKind};
 use crate::follow::{State, enter_element, follow};
-use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, Scratch};
+use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, EntrySink, Scratch, Unnumbered};
 
 impl Definition {
     /// Calls `emit` with each entry of the document: first the keys, among which may be duplicates,
@@ -36,6 +36,41 @@ impl Definition {
         Ok(())
     }
 
+    /// As [`Definition::entries`], for a receiver that uses the numbers of keys.
+    pub fn numbered_entries(
+        &self,
+        document: Document<'_>,
+        scratch: &mut Scratch,
+        sink: &mut dyn EntrySink,
+    ) -> Result<(), Error> {
+        if self.search.is_none() && self.text.is_none() {
+            return self.entries(document, scratch, &mut |key, payload| {
+                sink.entry(key, payload)
+            });
+        }
+        scratch.marks.clear();
+        match &self.partial {
+            Some(filter) if !filter.matches(document)? => Ok(()),
+            _ => self.term_entries(document, scratch, sink),
+        }
+    }
+
+    /// Emits the entries of a search index or of a text index.
+    fn term_entries(
+        &self,
+        document: Document<'_>,
+        scratch: &mut Scratch,
+        sink: &mut dyn EntrySink,
+    ) -> Result<(), Error> {
+        if let Some(search) = &self.search {
+            search.entries(document, &mut scratch.search, sink);
+        }
+        if let Some(text) = &self.text {
+            self.text_entries(text, document, scratch, sink)?;
+        }
+        Ok(())
+    }
+
     /// As [`Definition::entries`], but without the marks.
     pub fn keys(
         &self,
@@ -49,12 +84,8 @@ impl Definition {
         {
             return Ok(());
         }
-        if let Some(search) = &self.search {
-            search.entries(document, &mut scratch.search, emit);
-            return Ok(());
-        }
-        if let Some(text) = &self.text {
-            return self.text_entries(text, document, scratch, emit);
+        if self.search.is_some() || self.text.is_some() {
+            return self.term_entries(document, scratch, &mut Unnumbered(emit));
         }
         if let Some(wildcard) = &self.wildcard {
             return self.wildcard_entries(wildcard, document, scratch, emit);

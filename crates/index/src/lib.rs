@@ -80,7 +80,7 @@ pub mod wildcard;
 
 pub use definition::{Definition, GeoDefinition, KeyField, KeyKind, TextDefinition, TextField};
 pub use marks::{MARK, Multikey, is_mark};
-pub use output::{ENTRIES_PER_DOCUMENT_MAX, Scratch};
+pub use output::{ENTRIES_PER_DOCUMENT_MAX, EntrySink, KeyNumber, Scratch};
 pub use parse::{EXPIRE_SECONDS_MAX, check_options_of_ids, check_version, without_unknown_options};
 pub use paths::Wildcard;
 pub use text::score_of;

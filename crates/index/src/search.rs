@@ -20,6 +20,7 @@
 
 mod entries;
 mod geo;
+mod key_numbers;
 mod keys;
 mod mapping;
 mod parse;

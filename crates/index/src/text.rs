@@ -10,7 +10,7 @@ use windrow_text::{Language, TextVersion, term_key};
 
 use crate::definition::{Definition, KeyField, KeyKind, TextDefinition};
 use crate::follow::{State, follow};
-use crate::output::{Emit, Scratch, TextScratch};
+use crate::output::{EntrySink, KeyNumber, Scratch, TextScratch};
 
 /// The error code if the language of a document is not a string.
 const LANGUAGE_NO_STRING: i32 = 17261;
@@ -27,14 +27,14 @@ impl Definition {
         text: &TextDefinition,
         document: Document<'_>,
         scratch: &mut Scratch,
-        emit: &mut Emit<'_>,
+        sink: &mut dyn EntrySink,
     ) -> Result<(), Error> {
         scratch.text.take_if(|it| it.version != text.version);
         // The buffers are large, so they are not moved for each document.
         let text_scratch = scratch
             .text
             .get_or_insert_with(|| TextScratch::new(text.version));
-        self.text_entries_with(text, document, text_scratch, emit)
+        self.text_entries_with(text, document, text_scratch, sink)
     }
 
     fn text_entries_with(
@@ -42,7 +42,7 @@ impl Definition {
         text: &TextDefinition,
         document: Document<'_>,
         scratch: &mut TextScratch,
-        emit: &mut Emit<'_>,
+        sink: &mut dyn EntrySink,
     ) -> Result<(), Error> {
         let TextScratch {
             terms,
@@ -61,16 +61,11 @@ impl Definition {
         key.clear();
         suffix.clear();
         self.around_term(document, key, suffix)?;
+        // Otherwise the key has more than the term.
+        let is_term = key.is_empty() && suffix.is_empty() && !self.unique;
+        let generation = terms.generation();
         let prefix_length = key.len();
         for found in terms.postings() {
-            key.truncate(prefix_length);
-            key::append_string_bytes(key, term_key(found.term, term));
-            // MongoDB enforces the uniqueness of term and score together, so the key contains the
-            // score.
-            if self.unique {
-                key::append(key, ValueRef::Double(found.score));
-            }
-            key.extend_from_slice(suffix);
             positions.clear();
             if text.positions {
                 put_positions(found.positions, positions);
@@ -83,7 +78,26 @@ impl Definition {
             };
             payload.clear();
             posting.write(payload);
-            emit(key, payload);
+            let number = KeyNumber {
+                generation,
+                number: found.number,
+            };
+            if is_term && sink.known_entry(number, payload) {
+                continue;
+            }
+            key.truncate(prefix_length);
+            key::append_string_bytes(key, term_key(found.term, term));
+            // MongoDB enforces the uniqueness of term and score together, so the key contains the
+            // score.
+            if self.unique {
+                key::append(key, ValueRef::Double(found.score));
+            }
+            key.extend_from_slice(suffix);
+            if is_term {
+                sink.numbered_entry(number, key, payload);
+            } else {
+                sink.entry(key, payload);
+            }
         }
         Ok(())
     }

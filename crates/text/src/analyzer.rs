@@ -123,29 +123,59 @@ impl Analyzer {
         let (mut end, mut position) = (0, 0);
         while let Some(word) = self.rules.next_word(text, end) {
             end = word.range.end;
-            self.term(text, word, position, &mut visit);
+            let raw = word.text(text);
+            if let Some(term) = self.term(raw, word.classes) {
+                visit(Term {
+                    term,
+                    raw,
+                    range: word.range,
+                    position,
+                });
+            }
             position += 1;
         }
     }
 
-    fn term(&mut self, text: &str, word: Word, position: u32, visit: &mut impl FnMut(Term<'_>)) {
-        let Some(raw) = text.get(word.range.clone()) else {
-            unreachable!("{:?} is not a word of {} bytes", word.range, text.len());
-        };
-        let folded = self.rules.fold(raw, word.classes, &mut self.folded);
-        if self.stop_words.contains(folded) {
-            return;
+    /// Calls `visit` with each word of `text` in order, and with the analyzer. Stop words are not
+    /// skipped.
+    pub(crate) fn words(
+        &mut self,
+        text: &str,
+        mut visit: impl FnMut(&mut Analyzer, WrittenWord<'_>),
+    ) {
+        let mut end = 0;
+        while let Some(word) = self.rules.next_word(text, end) {
+            end = word.range.end;
+            let written = WrittenWord {
+                text: word.text(text),
+                classes: word.classes,
+            };
+            visit(self, written);
         }
-        let form = self.rules.stemmed_form(raw, folded, word.classes);
-        let stem = self.stemmer.stem(form.text, form.case);
-        let term = self.rules.strip(stem, &mut self.stripped);
-        visit(Term {
-            term,
-            raw,
-            range: word.range,
-            position,
-        });
     }
+
+    /// Returns the term of a word, or `None` for a stop word.
+    pub(crate) fn term_of<'a>(&'a mut self, word: WrittenWord<'a>) -> Option<&'a str> {
+        self.term(word.text, word.classes)
+    }
+
+    fn term<'a>(&'a mut self, raw: &'a str, classes: u8) -> Option<&'a str> {
+        let folded = self.rules.fold(raw, classes, &mut self.folded);
+        if self.stop_words.contains(folded) {
+            return None;
+        }
+        let form = self.rules.stemmed_form(raw, folded, classes);
+        let stem = self.stemmer.stem(form.text, form.case);
+        Some(self.rules.strip(stem, &mut self.stripped))
+    }
+}
+
+/// A word as it is written in a text.
+#[derive(Clone, Copy)]
+pub(crate) struct WrittenWord<'t> {
+    pub(crate) text: &'t str,
+    /// The classes of its bytes, ORed.
+    classes: u8,
 }
 
 /// A word that the scan found.
@@ -153,6 +183,14 @@ struct Word {
     range: Range<usize>,
     /// The classes of the word's bytes, ORed.
     classes: u8,
+}
+
+impl Word {
+    /// Returns the word. `text` must be the text that was scanned.
+    fn text<'t>(&self, text: &'t str) -> &'t str {
+        let word = text.get(self.range.clone());
+        word.unwrap_or_else(|| unreachable!("{:?} is no word of {} bytes", self.range, text.len()))
+    }
 }
 
 /// The form of a word that is stemmed: as written, or with folded case.

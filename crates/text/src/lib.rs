@@ -53,6 +53,7 @@
 mod analyzer;
 mod characters;
 mod highlight;
+mod known_terms;
 mod language;
 mod matcher;
 mod query;
@@ -62,6 +63,7 @@ mod stem;
 mod stop_words;
 mod term_key;
 mod term_table;
+mod word_ends;
 
 pub use analyzer::{Analyzer, Sensitivity, Term};
 pub use characters::WordCase;
@@ -71,13 +73,13 @@ pub use matcher::Matcher;
 pub use query::Query;
 pub use score::{DocumentTerms, SCORE_LIMIT, TermPosting, score};
 pub use search_analyzer::{
-    ANALYSIS_VERSION, AnalyzerRules, CharacterFilter, CustomAnalyzer, DistinctWord, GramKind,
-    GramLengths, GramOptions, GramTokenizer, NormalForm, Original, PartRules, Pattern,
-    SearchAnalyzer, SearchTokenizer, SplitRule, TOKEN_UNITS_MAX, TextWords, Token, TokenFilter,
+    ANALYSIS_VERSION, AnalyzerRules, CharacterFilter, CustomAnalyzer, GramKind, GramLengths,
+    GramOptions, GramTokenizer, NormalForm, Original, PartRules, Pattern, SearchAnalyzer,
+    SearchTokenizer, SplitRule, TOKEN_UNITS_MAX, TextWord, TextWords, Token, TokenFilter,
     VisitToken, WordBoundaries,
 };
 pub use term_key::{TERM_KEY_BYTES_MAX, term_key};
-pub use term_table::TermTable;
+pub use term_table::{TermGeneration, TermTable};
 
 /// Returns the part of a string before its first NUL, or the whole string if it has none.
 ///

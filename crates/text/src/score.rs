@@ -12,8 +12,9 @@
 //! order of the floating-point operations is part of it.
 
 use crate::analyzer::{Analyzer, Sensitivity};
+use crate::known_terms::KnownTerms;
 use crate::language::{Language, TextVersion};
-use crate::term_table::TermTable;
+use crate::term_table::TermGeneration;
 use crate::visible;
 
 /// The factor `adjust` of a value that equals its term.
@@ -33,13 +34,17 @@ const WHOLE_VALUE_ADJUSTMENT: f64 = 1.1;
 /// assert_eq!(terms.iter().collect::<Vec<_>>(), [("bake", 0.75), ("cake", 0.75), ("tea", 11.0)]);
 /// ```
 pub struct DocumentTerms {
-    analyzers: Analyzers,
-    terms: TermTable,
-    /// Indexed by term number.
+    known: KnownTerms,
+    /// By the number of the term: its entry.
+    places: Vec<Place>,
+    /// The number of the document.
+    document: u32,
+    generation: TermGeneration,
+    /// In the order of the first occurrences of the terms.
     entries: Vec<Entry>,
-    /// The numbers of the entries of the current value.
+    /// The indexes of the entries of the current value.
     in_value: Vec<u32>,
-    /// The words of all values: the number of the entry, and the position.
+    /// The words of all values: the index of the entry, and the position.
     occurrences: Vec<(u32, u32)>,
     /// The positions, grouped by entry.
     positions: Vec<u32>,
@@ -52,6 +57,25 @@ pub struct DocumentTerms {
     is_unweighted: bool,
 }
 
+/// The number of a document that does not exist.
+const NO_DOCUMENT: u32 = u32::MAX;
+
+/// The entry of a term.
+#[derive(Clone, Copy)]
+struct Place {
+    /// The number of the document that has the entry. The term does not occur in another one.
+    document: u32,
+    entry: u32,
+}
+
+impl Place {
+    /// The place of a term that has not occurred.
+    const NONE: Place = Place {
+        document: NO_DOCUMENT,
+        entry: 0,
+    };
+}
+
 /// Words of different values are so far apart that no phrase spans two values.
 const VALUE_GAP: u32 = 100;
 
@@ -60,6 +84,9 @@ const VALUE_GAP: u32 = 100;
 pub struct TermPosting<'a> {
     /// The term.
     pub term: &'a str,
+    /// The number of the term in this [`DocumentTerms`], which it keeps for further documents: see
+    /// [`DocumentTerms::generation`].
+    pub number: u32,
     /// The score, as [`DocumentTerms::iter`] returns it.
     pub score: f64,
     /// The score equals [`score`] of the frequency and the length.
@@ -102,8 +129,10 @@ impl DocumentTerms {
     /// Creates an empty set of terms for documents of an index of `version`.
     pub fn new(version: TextVersion) -> DocumentTerms {
         DocumentTerms {
-            analyzers: Analyzers::new(version, Sensitivity::NONE),
-            terms: TermTable::default(),
+            known: KnownTerms::new(version),
+            places: Vec::new(),
+            document: 0,
+            generation: TermGeneration::new(),
             entries: Vec::new(),
             in_value: Vec::new(),
             occurrences: Vec::new(),
@@ -115,40 +144,51 @@ impl DocumentTerms {
         }
     }
 
-    /// Removes all terms. The buffers stay allocated.
+    /// Removes all terms. The buffers stay allocated, and terms keep their numbers unless there are
+    /// too many.
     pub fn clear(&mut self) {
-        self.terms.clear();
+        if self.known.forget_if_full() {
+            self.places.clear();
+            self.generation = TermGeneration::new();
+        }
+        self.document += 1;
+        if self.document == NO_DOCUMENT {
+            self.places.fill(Place::NONE);
+            self.document = 0;
+        }
         self.entries.clear();
         self.occurrences.clear();
         (self.next_position, self.length, self.values) = (0, 0, 0);
         self.is_unweighted = true;
     }
 
+    /// Returns the generation of the numbers of terms. Only [`clear`](Self::clear) changes it.
+    pub fn generation(&self) -> TermGeneration {
+        self.generation
+    }
+
     /// Adds one string value of an indexed field. Each element of an array is a separate value.
     /// `weight` is the weight of the field.
     pub fn add(&mut self, text: &str, weight: f64, language: Language) {
         let text = visible(text);
-        let (terms, entries) = (&mut self.terms, &mut self.entries);
+        let (places, entries, document) = (&mut self.places, &mut self.entries, self.document);
         let in_value = &mut self.in_value;
         let (occurrences, first) = (&mut self.occurrences, self.next_position);
         in_value.clear();
         let mut tokens_count = 0_u32;
         let mut last = 0;
-        self.analyzers.get(language).terms(text, |found| {
+        self.known.visit(text, language, |found| {
             tokens_count += 1;
-            let number = terms.number(found.term);
-            if number as usize == entries.len() {
-                entries.push(Entry::NEW);
-            }
-            let Some(entry) = entries.get_mut(number as usize) else {
-                unreachable!("a term has number {number} of {}", entries.len());
+            let index = entry_of(found.term, document, places, entries);
+            let Some(entry) = entries.get_mut(index as usize) else {
+                unreachable!("a term has the entry {index} of {}", entries.len());
             };
             if entry.occurrences == 0 {
-                in_value.push(number);
+                in_value.push(index);
             }
             entry.add_occurrence();
             last = found.position;
-            occurrences.push((number, first.saturating_add(last)));
+            occurrences.push((index, first.saturating_add(last)));
         });
         self.next_position = first.saturating_add(last).saturating_add(VALUE_GAP);
         self.length = self.length.saturating_add(tokens_count);
@@ -159,11 +199,11 @@ impl DocumentTerms {
 
     /// Adds the scores of the current value to its terms.
     fn finish_value(&mut self, text: &str, weight: f64, tokens_count: u32) {
-        for number in &self.in_value {
-            let term = self.terms.term(*number);
-            let Some(entry) = self.entries.get_mut(*number as usize) else {
-                unreachable!("a term has number {number} of {}", self.entries.len());
+        for index in &self.in_value {
+            let Some(entry) = self.entries.get_mut(*index as usize) else {
+                unreachable!("a term has the entry {index} of {}", self.entries.len());
             };
+            let term = self.known.term(entry.term);
             let is_whole = term.len() == text.len() && term.eq_ignore_ascii_case(text);
             entry.finish_value(
                 weight,
@@ -179,8 +219,8 @@ impl DocumentTerms {
 
     /// Returns the distinct terms and their scores in the order of their first occurrence.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
-        let scores = self.entries.iter().map(|entry| entry.score);
-        self.terms.iter().zip(scores)
+        let entries = self.entries.iter();
+        entries.map(|entry| (self.known.term(entry.term), entry.score))
     }
 
     /// Returns the postings of the distinct terms, in the order of their first occurrence.
@@ -197,13 +237,14 @@ impl DocumentTerms {
     pub fn postings(&mut self) -> impl Iterator<Item = TermPosting<'_>> {
         self.group_positions();
         let follows = self.values == 1 && self.is_unweighted;
-        let (terms, length) = (self.terms.iter(), self.length);
+        let (known, length) = (&self.known, self.length);
         let mut left = self.positions.as_slice();
-        terms.zip(&self.entries).map(move |(term, entry)| {
+        self.entries.iter().map(move |entry| {
             let (positions, behind) = left.split_at(entry.total as usize);
             left = behind;
             TermPosting {
-                term,
+                term: known.term(entry.term),
+                number: entry.term,
                 score: entry.score,
                 score_follows: follows && !entry.is_adjusted,
                 frequency: entry.total,
@@ -236,13 +277,31 @@ impl DocumentTerms {
 
     /// Returns the number of distinct terms.
     pub fn len(&self) -> usize {
-        self.terms.len()
+        self.entries.len()
     }
 
     /// Returns `true` if the document has no terms.
     pub fn is_empty(&self) -> bool {
-        self.terms.is_empty()
+        self.entries.is_empty()
     }
+}
+
+/// Returns the index of the entry of a term in a document. Creates it at the first occurrence.
+fn entry_of(term: u32, document: u32, places: &mut Vec<Place>, entries: &mut Vec<Entry>) -> u32 {
+    if term as usize >= places.len() {
+        places.resize(term as usize + 1, Place::NONE);
+    }
+    let Some(place) = places.get_mut(term as usize) else {
+        unreachable!("the table of places was extended to {term}");
+    };
+    if place.document != document {
+        *place = Place {
+            document,
+            entry: entries.len() as u32,
+        };
+        entries.push(Entry::new(term));
+    }
+    place.entry
 }
 
 /// One analyzer per language, created when its first text is added.
@@ -286,6 +345,8 @@ impl Analyzers {
 
 /// The statistics of a term of the document.
 struct Entry {
+    /// The number of the term.
+    term: u32,
     /// The number of occurrences in the current value.
     occurrences: u32,
     /// The summand of `freq` for the next occurrence in the current value.
@@ -303,16 +364,19 @@ struct Entry {
 }
 
 impl Entry {
-    /// The entry of a term that has not occurred yet.
-    const NEW: Entry = Entry {
-        occurrences: 0,
-        next_summand: 1.0,
-        frequency: 0.0,
-        score: 0.0,
-        total: 0,
-        next_place: 0,
-        is_adjusted: false,
-    };
+    /// Returns the entry of a term that has not occurred yet.
+    fn new(term: u32) -> Entry {
+        Entry {
+            term,
+            occurrences: 0,
+            next_summand: 1.0,
+            frequency: 0.0,
+            score: 0.0,
+            total: 0,
+            next_place: 0,
+            is_adjusted: false,
+        }
+    }
 
     fn add_occurrence(&mut self) {
         self.occurrences += 1;

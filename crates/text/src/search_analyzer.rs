@@ -32,7 +32,7 @@ pub use custom::{
 use file_stems::FileStems;
 use file_words::TokenSet;
 pub use grams::{GramKind, GramOptions, GramTokenizer};
-pub use text_words::{DistinctWord, TextWords};
+pub use text_words::{TextWord, TextWords};
 pub use words::WordBoundaries;
 
 /// The version of the rules of the analyzers. It increases whenever the tokens of any string

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::language::{Grammar, Language};
+use crate::word_ends::WordEnds;
 
 /// The stop words of one language in a hash table with open addressing. Every word of a text is
 /// looked up here, so a lookup must take a few nanoseconds only.
@@ -90,45 +91,24 @@ impl StopWords {
     }
 }
 
-/// A word of 1 to 16 bytes as two numbers: its first and its last bytes, which may overlap. The
-/// numbers and the length determine the word, so equal keys mean equal words.
+/// A word of 1 to 16 bytes. Equal keys mean equal words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
-    start: u64,
-    end: u64,
+    ends: WordEnds,
     length: usize,
 }
 
 impl Key {
     fn from_word(word: &str) -> Option<Key> {
-        let bytes = word.as_bytes();
-        let (start, end) = match bytes.len() {
-            8..=16 => (
-                u64::from_le_bytes(*bytes.first_chunk()?),
-                u64::from_le_bytes(*bytes.last_chunk()?),
-            ),
-            4..=7 => (
-                u64::from(u32::from_le_bytes(*bytes.first_chunk()?)),
-                u64::from(u32::from_le_bytes(*bytes.last_chunk()?)),
-            ),
-            2..=3 => (
-                u64::from(u16::from_le_bytes(*bytes.first_chunk()?)),
-                u64::from(u16::from_le_bytes(*bytes.last_chunk()?)),
-            ),
-            1 => (u64::from(*bytes.first()?), 0),
-            _ => return None,
-        };
-        Some(Key {
-            start,
-            end,
-            length: bytes.len(),
+        let length = word.len();
+        (1..=WordEnds::BYTES).contains(&length).then(|| Key {
+            ends: WordEnds::new(word.as_bytes()),
+            length,
         })
     }
 
     fn hash(self) -> usize {
-        let mixed = self.start.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            ^ self.end.wrapping_mul(0xc2b2_ae3d_27d4_eb4f).rotate_left(32);
-        (mixed ^ (mixed >> 29)) as usize
+        self.ends.hash()
     }
 }
 

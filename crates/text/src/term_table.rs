@@ -1,12 +1,14 @@
-//! The distinct terms of one document, numbered in the order of their first occurrence.
+//! The distinct strings of documents, numbered in the order of their first occurrence.
 
 use std::hash::{BuildHasher, Hasher};
-use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
 
-/// Numbers terms: a hash table with open addressing. The text of all terms is in one string. A map
-/// of owned strings would allocate once per term.
+use crate::word_ends::WordEnds;
+
+/// Numbers strings: a hash table with open addressing. The text of all strings is in one string. A
+/// map of owned strings would allocate once per string.
 ///
 /// ```
 /// use windrow_text::TermTable;
@@ -16,33 +18,32 @@ use foldhash::fast::RandomState;
 /// assert_eq!(numbers, [0, 1, 2, 3, 0, 1]);
 /// assert_eq!((table.term(2), table.len()), ("or", 4));
 /// ```
+#[derive(Default)]
 pub struct TermTable {
     hasher: RandomState,
-    /// The terms, without separators.
+    /// The strings, without separators.
     text: String,
-    /// The start of each term in the text, and the end of the last one.
-    starts: Vec<u32>,
-    /// The upper half of a term's hash, and its number plus one in the lower half; 0 if the slot is
-    /// free. The length is a power of two.
+    /// Indexed by the number of the string.
+    rows: Vec<Row>,
+    /// The upper half of a string's hash, and its number plus one in the lower half; 0 if the slot
+    /// is free. The length is a power of two, or 0 before the first string.
     slots: Vec<u64>,
 }
 
-/// The initial number of slots.
-const SLOTS_MIN: usize = 256;
-
-impl Default for TermTable {
-    fn default() -> TermTable {
-        TermTable {
-            hasher: RandomState::default(),
-            text: String::new(),
-            starts: vec![0],
-            slots: vec![0; SLOTS_MIN],
-        }
-    }
+/// A string. Its ends and its length determine it if it has at most 16 bytes, so that the text is
+/// not read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Row {
+    ends: WordEnds,
+    start: u32,
+    length: u32,
 }
 
+/// The number of slots of the smallest table that is not empty.
+const SLOTS_MIN: usize = 256;
+
 impl TermTable {
-    /// Removes all terms. Halves a table that is mostly empty: after one huge document, each
+    /// Removes all strings. Halves a table that is mostly empty: after one huge document, each
     /// `clear` would otherwise fill all its slots.
     pub fn clear(&mut self) {
         if self.slots.len() > SLOTS_MIN && self.len() * 16 < self.slots.len() {
@@ -50,20 +51,25 @@ impl TermTable {
         }
         self.slots.fill(0);
         self.text.clear();
-        self.starts.truncate(1);
+        self.rows.clear();
     }
 
-    /// Returns the number of terms.
+    /// Returns the number of strings.
     pub fn len(&self) -> usize {
-        self.starts.len() - 1
+        self.rows.len()
     }
 
-    /// Returns `true` if there are no terms.
+    /// Returns `true` if there are no strings.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the number of a term. A new term gets the number [`len`](Self::len).
+    /// Returns the total length of the strings in bytes.
+    pub fn text_bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Returns the number of a string. A new string gets the number [`len`](Self::len).
     #[allow(clippy::indexing_slicing, reason = "slots are masked")]
     #[inline]
     pub fn number(&mut self, term: &str) -> u32 {
@@ -71,6 +77,7 @@ impl TermTable {
             self.grow();
         }
         let hash = self.hash(term);
+        let ends = WordEnds::new(term.as_bytes());
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
@@ -79,41 +86,50 @@ impl TermTable {
                 break;
             }
             let number = (slot as u32).wrapping_sub(1);
-            if slot >> 32 == hash >> 32 && self.bytes(number) == term.as_bytes() {
+            if slot >> 32 == hash >> 32 && self.is_at(number, term, ends) {
                 return number;
             }
             at = (at + 1) & mask;
         }
         let number = self.len() as u32;
         self.slots[at] = slot(hash, number);
+        self.rows.push(Row {
+            ends,
+            start: self.text.len() as u32,
+            length: term.len() as u32,
+        });
         self.text.push_str(term);
-        self.starts.push(self.text.len() as u32);
         number
     }
 
-    /// Returns the term with this number, or an empty string if there is none.
+    /// Returns `true` if the string with this number is `term`, whose ends are `ends`.
+    #[inline]
+    fn is_at(&self, number: u32, term: &str, ends: WordEnds) -> bool {
+        self.rows.get(number as usize).is_some_and(|row| {
+            row.ends == ends
+                && row.length as usize == term.len()
+                && (term.len() <= WordEnds::BYTES || self.bytes(row) == term.as_bytes())
+        })
+    }
+
+    /// Returns the string with this number, or an empty string if there is none.
     #[inline]
     pub fn term(&self, number: u32) -> &str {
-        self.text.get(self.range(number)).unwrap_or_default()
+        let row = self.rows.get(number as usize);
+        row.map_or("", |row| {
+            let start = row.start as usize;
+            let text = self.text.get(start..start + row.length as usize);
+            text.unwrap_or_default()
+        })
     }
 
-    /// Returns the bytes of a term. Comparing bytes does not check character boundaries.
-    #[inline]
-    fn bytes(&self, number: u32) -> &[u8] {
-        let text = self.text.as_bytes();
-        text.get(self.range(number)).unwrap_or_default()
-    }
-
-    #[inline]
-    fn range(&self, number: u32) -> Range<usize> {
-        let ends = self.starts.get(number as usize..);
-        let ends = ends.and_then(<[u32]>::first_chunk);
-        ends.map_or(0..0, |[start, end]| *start as usize..*end as usize)
-    }
-
-    /// Returns the terms in the order of their numbers.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        (0..self.len() as u32).map(|number| self.term(number))
+    /// Returns the bytes of a string. Comparing bytes does not check character boundaries.
+    fn bytes(&self, row: &Row) -> &[u8] {
+        let start = row.start as usize;
+        let bytes = self.text.as_bytes();
+        bytes
+            .get(start..start + row.length as usize)
+            .unwrap_or_default()
     }
 
     fn hash(&self, term: &str) -> u64 {
@@ -126,7 +142,7 @@ impl TermTable {
     #[allow(clippy::indexing_slicing, reason = "slots are masked")]
     #[cold]
     fn grow(&mut self) {
-        let length = self.slots.len() * 2;
+        let length = (self.slots.len() * 2).max(SLOTS_MIN);
         self.slots.clear();
         self.slots.resize(length, 0);
         for number in 0..self.len() as u32 {
@@ -137,6 +153,25 @@ impl TermTable {
             }
             self.slots[at] = slot(hash, number);
         }
+    }
+}
+
+/// A period in which numbers of terms keep their meaning: equal numbers of the same generation stand
+/// for the same term. No two generations of a process are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TermGeneration(u64);
+
+impl TermGeneration {
+    /// Begins a generation.
+    #[allow(clippy::new_without_default, reason = "each generation is another one")]
+    pub fn new() -> TermGeneration {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        TermGeneration(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Returns the number of the generation.
+    pub fn number(self) -> u64 {
+        self.0
     }
 }
 
@@ -159,7 +194,10 @@ mod tests {
                     assert_eq!(table.number(term), number as u32);
                 }
             }
-            assert!(table.iter().eq(terms.iter().map(String::as_str)));
+            for (number, term) in terms.iter().enumerate() {
+                assert_eq!(table.term(number as u32), term);
+            }
+            assert_eq!(table.text_bytes(), terms.concat().len());
             assert_eq!((table.len(), table.is_empty()), (count, count == 0));
             assert_eq!(table.term(count as u32), "");
             table.clear();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::Document;
 use windrow_fold::{RecordId, RunSink, Sorter};
-use windrow_index::{Scratch, is_mark};
+use windrow_index::{EntrySink, KeyNumber, Scratch, is_mark};
 use windrow_invariant::Bug;
 
 use super::pool::Worker;
@@ -61,13 +61,9 @@ impl CollectedEntries {
     ) -> Result<(), Error> {
         let (sorters, keys) = (self.sorters.iter_mut(), self.keys.iter_mut());
         for ((index, sorter), keys) in indexes.iter().zip(sorters).zip(keys) {
-            let mut add = |key: &[u8], payload: &[u8]| {
-                *keys += u64::from(!is_mark(key));
-                sorter.add(key, id, payload);
-            };
-            index
-                .definition
-                .entries(document, &mut self.scratch, &mut add)?;
+            let mut sink = SorterSink { sorter, keys, id };
+            let definition = &index.definition;
+            definition.numbered_entries(document, &mut self.scratch, &mut sink)?;
         }
         Ok(())
     }
@@ -99,6 +95,41 @@ impl CollectedEntries {
             }));
         }
         Ok(sections)
+    }
+}
+
+/// Adds the entries of a document to a sorter.
+struct SorterSink<'s> {
+    sorter: &'s mut Sorter,
+    /// The number of keys, without marks.
+    keys: &'s mut u64,
+    id: RecordId,
+}
+
+impl EntrySink for SorterSink<'_> {
+    fn entry(&mut self, key: &[u8], payload: &[u8]) {
+        *self.keys += u64::from(!is_mark(key));
+        self.sorter.add(key, self.id, payload);
+    }
+
+    fn known_entry(&mut self, number: KeyNumber, payload: &[u8]) -> bool {
+        let is_known = self.sorter.add_known(number_of(number), self.id, payload);
+        *self.keys += u64::from(is_known);
+        is_known
+    }
+
+    fn numbered_entry(&mut self, number: KeyNumber, key: &[u8], payload: &[u8]) {
+        *self.keys += 1;
+        self.sorter
+            .add_numbered(number_of(number), key, self.id, payload);
+    }
+}
+
+/// Returns the number of a key as sorters have it.
+fn number_of(key: KeyNumber) -> windrow_fold::KeyNumber {
+    windrow_fold::KeyNumber {
+        generation: key.generation.number(),
+        number: key.number,
     }
 }
 

@@ -16,7 +16,8 @@ use foldhash::fast::RandomState;
 use windrow_invariant::Bug;
 use windrow_storage::{Position, StorageError};
 
-use super::ID_BITS;
+use super::numbered_lists::NumberedLists;
+use super::{ID_BITS, KeyNumber};
 use crate::entry::{Entry, KeyHead, RecordId, compare_keys};
 use crate::key_sort::{self, KeySort};
 use crate::prefetch;
@@ -43,6 +44,7 @@ pub struct EntryLists {
     /// The keys that do not fit into a head.
     keys: Vec<u8>,
     chunks: Vec<u8>,
+    numbered: NumberedLists,
     batch: PendingBatch,
     /// An entry that is divided between two chunks.
     added: Vec<u8>,
@@ -52,17 +54,29 @@ pub struct EntryLists {
 #[derive(Debug, Default)]
 struct PendingBatch {
     entries: Vec<PendingEntry>,
-    /// The keys and payloads of the entries, one after the other.
+    /// The keys, if their lists are not known, and payloads of the entries, one after the other.
     bytes: Vec<u8>,
 }
 
 /// An entry of a batch. Its key and payload are the next bytes.
 #[derive(Clone, Copy, Debug)]
 struct PendingEntry {
-    hash: u64,
+    list: PendingList,
     id: RecordId,
-    key_length: usize,
-    payload_length: usize,
+    payload_length: u32,
+}
+
+/// The list of an entry of a batch.
+#[derive(Clone, Copy, Debug)]
+enum PendingList {
+    /// The number of the list.
+    Known(u32),
+    /// The list of this key.
+    OfKey {
+        hash: u64,
+        key_length: u32,
+        number: Option<KeyNumber>,
+    },
 }
 
 /// The number of lists that are prefetched together.
@@ -106,20 +120,38 @@ impl EntryLists {
     pub fn bytes(&self) -> usize {
         let lists = self.lists.len() * (size_of::<KeyList>() + key_sort::ENTRY_BYTES);
         let bytes = self.keys.len() + self.chunks.len() + self.batch.bytes.len();
-        self.slots.len() * size_of::<u64>() + lists + bytes
+        self.slots.len() * size_of::<u64>() + self.numbered.bytes() + lists + bytes
     }
 
-    /// Adds an entry. Record ids have at most 40 bits.
-    pub fn add(&mut self, key: &[u8], id: RecordId, payload: &[u8]) {
-        let hash = self.hash(key);
+    /// Adds an entry, whose key may have a number. Record ids have at most 40 bits.
+    pub fn add(&mut self, key: &[u8], number: Option<KeyNumber>, id: RecordId, payload: &[u8]) {
+        let list = PendingList::OfKey {
+            hash: self.hash(key),
+            key_length: key.len() as u32,
+            number,
+        };
+        self.batch.bytes.extend_from_slice(key);
+        self.add_pending(list, id, payload);
+    }
+
+    /// Adds an entry with the key of this number. Returns `false` if its list is not known.
+    #[inline]
+    pub fn add_known(&mut self, number: KeyNumber, id: RecordId, payload: &[u8]) -> bool {
+        let list = self.numbered.list(number);
+        if let Some(list) = list {
+            self.add_pending(PendingList::Known(list), id, payload);
+        }
+        list.is_some()
+    }
+
+    #[inline]
+    fn add_pending(&mut self, list: PendingList, id: RecordId, payload: &[u8]) {
         let batch = &mut self.batch;
         batch.entries.push(PendingEntry {
-            hash,
+            list,
             id,
-            key_length: key.len(),
-            payload_length: payload.len(),
+            payload_length: payload.len() as u32,
         });
-        batch.bytes.extend_from_slice(key);
         batch.bytes.extend_from_slice(payload);
         if batch.entries.len() >= BATCH || batch.bytes.len() >= BATCH_BYTES {
             self.end_batch();
@@ -135,11 +167,25 @@ impl EntryLists {
         let mut batch = std::mem::take(&mut self.batch);
         let mut rest = batch.bytes.as_slice();
         for pending in &batch.entries {
-            let (key, behind) = rest.split_at(pending.key_length);
-            let (payload, behind) = behind.split_at(pending.payload_length);
+            let list = match pending.list {
+                PendingList::Known(list) => list as usize,
+                PendingList::OfKey {
+                    hash,
+                    key_length,
+                    number,
+                } => {
+                    let (key, behind) = rest.split_at(key_length as usize);
+                    rest = behind;
+                    let list = self.number(key, hash);
+                    if let Some(number) = number {
+                        self.numbered.set(number, list as u32);
+                    }
+                    list
+                }
+            };
+            let (payload, behind) = rest.split_at(pending.payload_length as usize);
             rest = behind;
-            let number = self.number(key, pending.hash);
-            self.append(number, pending.id, payload);
+            self.append(list, pending.id, payload);
         }
         batch.entries.clear();
         batch.bytes.clear();
@@ -149,17 +195,22 @@ impl EntryLists {
     /// Prefetches the slots, the lists and the ends of the lists that the batch needs.
     fn touch(&self) {
         let mask = self.slots.len() - 1;
-        let mut numbers = [0_u32; BATCH];
+        let mut numbers = [u32::MAX; BATCH];
         for (number, pending) in numbers.iter_mut().zip(&self.batch.entries) {
-            let mut at = pending.hash as usize & mask;
-            while self.slots[at] != 0 && self.slots[at] >> 32 != pending.hash >> 32 {
-                at = (at + 1) & mask;
-            }
-            *number = self.slots[at] as u32;
+            *number = match pending.list {
+                PendingList::Known(list) => list,
+                PendingList::OfKey { hash, .. } => {
+                    let mut at = hash as usize & mask;
+                    while self.slots[at] != 0 && self.slots[at] >> 32 != hash >> 32 {
+                        at = (at + 1) & mask;
+                    }
+                    (self.slots[at] as u32).wrapping_sub(1)
+                }
+            };
         }
         let mut ends = [0; BATCH];
         for (end, number) in ends.iter_mut().zip(numbers) {
-            let list = self.lists.get((number as usize).wrapping_sub(1));
+            let list = self.lists.get(number as usize);
             *end = list.map_or(0, |list| list.end);
         }
         prefetch::load(ends.iter().filter_map(|end| self.chunks.get(*end).copied()));
@@ -367,6 +418,7 @@ impl EntryLists {
     /// Removes the entries and keeps the memory.
     pub fn clear(&mut self) {
         self.slots.fill(0);
+        self.numbered.clear();
         self.batch.entries.clear();
         self.batch.bytes.clear();
         self.lists.clear();

@@ -14,12 +14,14 @@ use windrow_text::{
 };
 
 use super::SearchDefinition;
+use super::key_numbers::KeyNumbers;
 use super::keys::{
     POINT, SHAPE, TERM_BYTES_MAX, append_cell_key, append_path, append_value_key,
     autocomplete_path, multi_path,
 };
 use super::mapping::{DocumentMapping, FieldMapping, StringMapping};
-use super::path_entries::{PathEntries, WordAnalyses};
+use super::path_entries::{AnalysisRules, PathEntries};
+use crate::output::EntrySink;
 
 /// The subtype of UUIDs in binary values, and their length in bytes.
 const UUID_SUBTYPE: u8 = 4;
@@ -30,22 +32,26 @@ const UUID_BYTES: usize = 16;
 pub(crate) struct SearchScratch {
     /// In order, so that a document always has its entries in the same order.
     paths: BTreeMap<String, PathEntries>,
-    tokenizers: HashMap<SearchAnalyzer, SearchTokenizer>,
+    /// By the numbers of their analyzers.
+    tokenizers: Vec<SearchTokenizer>,
     gram_tokenizers: HashMap<GramOptions, GramTokenizer>,
     /// The language of the document.
     language: Option<Language>,
-    /// The words of the string that is analyzed.
-    words: TextWords,
-    /// The boundaries of the words. `None` if they are those of another string.
+    keys: KeyNumbers,
+    /// The boundaries of the words of the string that is analyzed. `None` if they are those of
+    /// another string.
     boundaries: Option<WordBoundaries>,
-    analyses: WordAnalyses,
     normalized: String,
     key: Vec<u8>,
-    payload: Vec<u8>,
 }
 
 /// The number of paths whose buffers are kept between documents.
 const PATHS_KEPT_MAX: usize = 1_000;
+/// The number of words and terms that are kept between documents. More would not fit into the
+/// caches of a CPU.
+const KNOWN_MAX: usize = 1 << 15;
+/// The total length of the words and terms that are kept, in bytes.
+const KNOWN_BYTES_MAX: usize = 1 << 20;
 
 impl SearchDefinition {
     /// Emits the entries of a document. Each key is emitted once.
@@ -53,12 +59,12 @@ impl SearchDefinition {
         &self,
         document: Document<'_>,
         scratch: &mut SearchScratch,
-        emit: &mut dyn FnMut(&[u8], &[u8]),
+        sink: &mut dyn EntrySink,
     ) {
         scratch.clear();
         scratch.language = language_of(document);
         scratch.document(&self.mappings, document, &mut String::new());
-        scratch.emit(emit);
+        scratch.emit(sink);
     }
 }
 
@@ -141,11 +147,15 @@ impl SearchScratch {
 
     fn string(&mut self, field: &FieldMapping, text: &str, path: &str) {
         if let Some(string) = &field.string {
+            // All analyses of a string share its words.
+            let mut words = std::mem::take(&mut entries_at(&mut self.paths, path).words);
             self.boundaries = None;
-            self.text(string, text, path);
+            self.text(string, text, path, &mut words);
             for multi in &string.multi {
-                self.text(&multi.string, text, &multi_path(path, &multi.name));
+                let path = multi_path(path, &multi.name);
+                self.text(&multi.string, text, &path, &mut words);
             }
+            entries_at(&mut self.paths, path).words = words;
         }
         if let Some(options) = &field.autocomplete {
             self.grams(options, text, path);
@@ -159,8 +169,8 @@ impl SearchScratch {
         }
     }
 
-    /// Adds the tokens of a string.
-    fn text(&mut self, string: &StringMapping, text: &str, path: &str) {
+    /// Adds the tokens of a string. `words` is the buffer of its words.
+    fn text(&mut self, string: &StringMapping, text: &str, path: &str, words: &mut TextWords) {
         let is_too_long = |most| text.len() > most && text.chars().nth(most).is_some();
         if string.ignore_above.is_some_and(is_too_long) {
             return;
@@ -169,26 +179,47 @@ impl SearchScratch {
         if *analyzer == SearchAnalyzer::Keyword && text.len() > TERM_BYTES_MAX {
             return;
         }
+        let number = self.analyzer_number(analyzer);
         let entries = entries_at(&mut self.paths, path);
         entries.add_existence();
-        let tokenizer = self.tokenizers.entry(analyzer.clone());
-        let tokenizer = tokenizer.or_insert_with(|| analyzer.tokenizer());
+        let Some(tokenizer) = self.tokenizers.get_mut(number) else {
+            unreachable!(
+                "there are {} analyzers, not {number}",
+                self.tokenizers.len()
+            );
+        };
+        let mut language = None;
         if *analyzer == SearchAnalyzer::FileStems {
-            tokenizer.set_document_language(self.language);
+            language = self.language;
+            tokenizer.set_document_language(language);
         }
         let options = string.index_options;
         if analyzer.has_independent_words() {
             let boundaries = analyzer.word_boundaries();
             if self.boundaries != Some(boundaries) {
-                self.words.read(text, boundaries);
+                words.read(text, boundaries);
                 self.boundaries = Some(boundaries);
             }
-            if tokenizer.has_independent_words(&self.words) {
-                entries.add_words(&self.words, tokenizer, options, &mut self.analyses);
+            if tokenizer.has_independent_words(words) {
+                let rules = AnalysisRules {
+                    analyzer: number,
+                    language,
+                };
+                entries.add_words(words, tokenizer, rules, options, &mut self.keys);
                 return;
             }
         }
-        entries.add_tokens(text, tokenizer, options);
+        entries.add_tokens(text, tokenizer, options, &mut self.keys);
+    }
+
+    /// Returns the number of an analyzer.
+    fn analyzer_number(&mut self, analyzer: &SearchAnalyzer) -> usize {
+        let mut tokenizers = self.tokenizers.iter();
+        let known = tokenizers.position(|tokenizer| tokenizer.analyzer() == analyzer);
+        known.unwrap_or_else(|| {
+            self.tokenizers.push(analyzer.tokenizer());
+            self.tokenizers.len() - 1
+        })
     }
 
     /// Adds the grams of a string.
@@ -198,7 +229,8 @@ impl SearchScratch {
         entries.add_existence();
         let tokenizer = self.gram_tokenizers.entry(options.clone());
         let tokenizer = tokenizer.or_insert_with(|| options.tokenizer());
-        tokenizer.tokens(text, &mut |gram| entries.add_gram(gram.term));
+        let keys = &mut self.keys;
+        tokenizer.tokens(text, &mut |gram| entries.add_gram(gram.term, keys));
     }
 
     /// Adds a value.
@@ -238,26 +270,29 @@ impl SearchScratch {
     fn clear(&mut self) {
         if self.paths.len() > PATHS_KEPT_MAX {
             self.paths.clear();
+            self.keys = KeyNumbers::default();
         }
-        self.paths.values_mut().for_each(PathEntries::clear);
+        let (mut known, mut known_bytes) = (0, 0);
+        for entries in self.paths.values_mut() {
+            entries.clear();
+            known += entries.known();
+            known_bytes += entries.known_bytes();
+        }
+        if known > KNOWN_MAX || known_bytes > KNOWN_BYTES_MAX {
+            self.paths.values_mut().for_each(PathEntries::forget);
+            self.keys = KeyNumbers::default();
+        }
     }
 
     /// Emits what was collected.
-    fn emit(&mut self, emit: &mut dyn FnMut(&[u8], &[u8])) {
+    fn emit(&mut self, sink: &mut dyn EntrySink) {
         let SearchScratch {
-            paths,
-            key,
-            payload,
-            ..
+            paths, keys, key, ..
         } = self;
         for (path, entries) in paths {
             key.clear();
             append_path(key, path);
-            entries.each(key, &mut |key, posting| {
-                payload.clear();
-                posting.write(payload);
-                emit(key, payload);
-            });
+            entries.emit(key, keys, sink);
         }
     }
 }

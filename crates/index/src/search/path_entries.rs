@@ -4,22 +4,29 @@ use std::ops::Range;
 
 use windrow_postings::Posting;
 use windrow_postings::payload::put_position;
-use windrow_text::{SearchTokenizer, TermTable, TextWords};
+use windrow_text::{Language, SearchTokenizer, TermTable, TextWords};
 
+use super::key_numbers::KeyNumbers;
 use super::keys::{EXISTS, TERM, TERM_BYTES_MAX};
 use super::mapping::IndexOptions;
+use crate::output::{EntrySink, KeyNumber};
 
 /// The number of positions between the strings of one field: phrases do not match across them.
 pub const VALUE_GAP: u32 = 100;
 
-/// What a document has at one path. The buffers are reused, so that a token needs no memory of its
-/// own.
+/// What a document has at one path. Buffers are reused, and terms keep their numbers, so that a word
+/// that documents had before is not analyzed again.
 #[derive(Default)]
 pub(super) struct PathEntries {
     terms: TermTable,
     /// By the numbers of the terms.
+    known: Vec<KnownTerm>,
+    analyses: Vec<WordAnalyses>,
+    /// The number of the document.
+    document: u32,
+    /// The terms of the document in the order of their first occurrences.
     counts: Vec<TermCount>,
-    /// The tokens with positions: the number of the term, and the position.
+    /// The tokens with positions: the index of the count, and the position.
     occurrences: Vec<(u32, u32)>,
     /// The positions, grouped by term.
     positions: Vec<u32>,
@@ -28,11 +35,30 @@ pub(super) struct PathEntries {
     length: u32,
     /// The first position of the next string.
     next_position: u32,
+    /// The words of the strings at this path.
+    pub(super) words: TextWords,
+    payload: Vec<u8>,
+    steps: Vec<u8>,
 }
 
-/// How often a term occurs.
-#[derive(Clone, Copy, Default)]
+/// A term that a document had.
+#[derive(Clone, Copy)]
+struct KnownTerm {
+    /// The number of its key.
+    key: u32,
+    /// The last document with the term: its number, and the index of the count.
+    document: u32,
+    count: u32,
+}
+
+/// The number of a document that does not exist.
+const NO_DOCUMENT: u32 = u32::MAX;
+
+/// How often a term occurs in the document.
+#[derive(Clone, Copy)]
 struct TermCount {
+    /// The number of the term.
+    term: u32,
     /// As often as the mapping counts it.
     frequency: u32,
     /// The number of its positions.
@@ -42,46 +68,63 @@ struct TermCount {
 }
 
 impl TermCount {
-    /// Counts further occurrences, as the mapping counts them.
-    fn add(&mut self, occurrences: u32, options: IndexOptions) {
+    /// Counts an occurrence, as the mapping counts it.
+    fn add(&mut self, options: IndexOptions) {
         if options != IndexOptions::Docs {
-            self.frequency = self.frequency.saturating_add(occurrences);
+            self.frequency = self.frequency.saturating_add(1);
         }
         if options == IndexOptions::Positions {
-            self.positions += occurrences;
+            self.positions += 1;
         }
     }
 }
 
-/// Counts occurrences of the term with a number, which is at most the number of counts.
-fn count_term(counts: &mut Vec<TermCount>, number: u32, occurrences: u32, options: IndexOptions) {
-    if number as usize == counts.len() {
-        counts.push(TermCount::default());
-    }
-    if let Some(count) = counts.get_mut(number as usize) {
-        count.add(occurrences, options);
-    }
+/// The rules by which words are analyzed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct AnalysisRules {
+    /// The number of the analyzer.
+    pub analyzer: usize,
+    /// The language of the document, if it matters.
+    pub language: Option<Language>,
 }
 
-/// The tokens of the distinct words of a string. A buffer.
-#[derive(Default)]
-pub(super) struct WordAnalyses {
+/// The tokens of words by the same rules.
+struct WordAnalyses {
+    rules: AnalysisRules,
     /// The numbers of the terms, and their positions in the word.
     tokens: Vec<(u32, u32)>,
     /// By the numbers of the words.
-    words: Vec<WordAnalysis>,
+    words: Vec<Option<WordAnalysis>>,
 }
 
+#[derive(Clone, Copy)]
 struct WordAnalysis {
-    tokens: Range<usize>,
+    first_token: u32,
+    tokens: u32,
     /// The number of positions that the word takes.
     positions: u32,
 }
 
 impl WordAnalyses {
-    fn clear(&mut self) {
-        self.tokens.clear();
-        self.words.clear();
+    /// Returns the analysis of the word with a number, if it is known.
+    fn of(&self, word: u32) -> Option<WordAnalysis> {
+        self.words.get(word as usize).copied().flatten()
+    }
+
+    fn tokens(&self, analysis: WordAnalysis) -> &[(u32, u32)] {
+        let first = analysis.first_token as usize;
+        let tokens = self.tokens.get(first..first + analysis.tokens as usize);
+        tokens.unwrap_or_default()
+    }
+
+    fn remember(&mut self, word: u32, analysis: WordAnalysis) {
+        let word = word as usize;
+        if word >= self.words.len() {
+            self.words.resize(word + 1, None);
+        }
+        if let Some(known) = self.words.get_mut(word) {
+            *known = Some(analysis);
+        }
     }
 }
 
@@ -115,14 +158,38 @@ impl PlainKeys {
 }
 
 impl PathEntries {
-    /// Forgets what was collected, and keeps the memory.
+    /// Removes what was collected of a document. Buffers stay allocated, and terms and words keep
+    /// their numbers.
     pub fn clear(&mut self) {
-        self.terms.clear();
+        self.document += 1;
+        if self.document == NO_DOCUMENT {
+            let known = self.known.iter_mut();
+            known.for_each(|known| known.document = NO_DOCUMENT);
+            self.document = 0;
+        }
         self.counts.clear();
         self.occurrences.clear();
         self.plain.clear();
         self.length = 0;
         self.next_position = 0;
+    }
+
+    /// Returns the number of words and terms that have numbers.
+    pub fn known(&self) -> usize {
+        self.terms.len() + self.words.known()
+    }
+
+    /// Returns the total length of the words and terms that have numbers, in bytes.
+    pub fn known_bytes(&self) -> usize {
+        self.terms.text_bytes() + self.words.known_bytes()
+    }
+
+    /// Forgets all words and terms. There must be nothing of a document.
+    pub fn forget(&mut self) {
+        self.terms.clear();
+        self.known.clear();
+        self.analyses.clear();
+        self.words.forget();
     }
 
     /// Adds that the document has the path.
@@ -142,48 +209,106 @@ impl PathEntries {
         &mut self,
         words: &TextWords,
         tokenizer: &mut SearchTokenizer,
+        rules: AnalysisRules,
         options: IndexOptions,
-        analyses: &mut WordAnalyses,
+        keys: &mut KeyNumbers,
     ) {
-        analyses.clear();
-        for word in words.distinct() {
-            let WordAnalyses { tokens, words } = analyses;
-            let start = tokens.len();
-            let positions = tokenizer.word_tokens(word.text, word.case, &mut |token| {
-                let term = self.terms.number(token.term);
-                count_term(&mut self.counts, term, word.count, options);
-                tokens.push((term, token.position));
-            });
-            let count = (tokens.len() - start) as u32;
-            self.length = self.length.saturating_add(count.saturating_mul(word.count));
-            words.push(WordAnalysis {
-                tokens: start..tokens.len(),
-                positions,
-            });
+        let mut analyses = self.take_analyses(rules);
+        let mut position = self.next_position;
+        let mut last = None;
+        for word in words.numbers() {
+            let analysis = analyses.of(*word);
+            let analysis = analysis
+                .unwrap_or_else(|| self.analyze(*word, words, tokenizer, &mut analyses, keys));
+            for (term, offset) in analyses.tokens(analysis) {
+                let position = position.saturating_add(*offset);
+                self.add_term(*term, position, options);
+                last = Some(position);
+            }
+            position = position.saturating_add(analysis.positions);
         }
-        if options == IndexOptions::Positions {
-            self.add_occurrences(words.numbers(), analyses);
+        self.analyses.push(analyses);
+        if let Some(last) = last
+            && options == IndexOptions::Positions
+        {
+            self.next_position = last.saturating_add(VALUE_GAP);
         }
     }
 
-    /// Adds the positions of the tokens of words, whose numbers are in the order of the text.
-    fn add_occurrences(&mut self, numbers: &[u32], analyses: &WordAnalyses) {
-        let mut position = self.next_position;
-        let mut last = None;
-        for number in numbers {
-            let Some(word) = analyses.words.get(*number as usize) else {
-                continue;
-            };
-            for (term, offset) in analyses.tokens.get(word.tokens.clone()).unwrap_or_default() {
-                let position = position.saturating_add(*offset);
-                self.occurrences.push((*term, position));
-                last = Some(position);
-            }
-            position = position.saturating_add(word.positions);
+    /// Takes the analyses by these rules, or new ones, out of the list.
+    fn take_analyses(&mut self, rules: AnalysisRules) -> WordAnalyses {
+        let known = self.analyses.iter().position(|it| it.rules == rules);
+        match known {
+            Some(index) => self.analyses.swap_remove(index),
+            None => WordAnalyses {
+                rules,
+                tokens: Vec::new(),
+                words: Vec::new(),
+            },
         }
-        if let Some(last) = last {
-            self.next_position = last.saturating_add(VALUE_GAP);
+    }
+
+    /// Analyzes the word with a number.
+    #[cold]
+    fn analyze(
+        &mut self,
+        word: u32,
+        words: &TextWords,
+        tokenizer: &mut SearchTokenizer,
+        analyses: &mut WordAnalyses,
+        keys: &mut KeyNumbers,
+    ) -> WordAnalysis {
+        let first_token = analyses.tokens.len();
+        let written = words.word(word);
+        let positions = tokenizer.word_tokens(written.text, written.case, &mut |token| {
+            let term = self.number(token.term, keys);
+            analyses.tokens.push((term, token.position));
+        });
+        let analysis = WordAnalysis {
+            first_token: first_token as u32,
+            tokens: (analyses.tokens.len() - first_token) as u32,
+            positions,
+        };
+        analyses.remember(word, analysis);
+        analysis
+    }
+
+    /// Returns the number of a term.
+    fn number(&mut self, term: &str, keys: &mut KeyNumbers) -> u32 {
+        let number = self.terms.number(term);
+        if number as usize == self.known.len() {
+            self.known.push(KnownTerm {
+                key: keys.next(),
+                document: NO_DOCUMENT,
+                count: 0,
+            });
         }
+        number
+    }
+
+    /// Adds an occurrence of the term with a number.
+    #[inline]
+    fn add_term(&mut self, number: u32, position: u32, options: IndexOptions) {
+        let Some(known) = self.known.get_mut(number as usize) else {
+            unreachable!("the term {number} is not one of {}", self.terms.len());
+        };
+        if known.document != self.document {
+            known.document = self.document;
+            known.count = self.counts.len() as u32;
+            self.counts.push(TermCount {
+                term: number,
+                frequency: 0,
+                positions: 0,
+                next_place: 0,
+            });
+        }
+        if let Some(count) = self.counts.get_mut(known.count as usize) {
+            count.add(options);
+        }
+        if options == IndexOptions::Positions {
+            self.occurrences.push((known.count, position));
+        }
+        self.length = self.length.saturating_add(1);
     }
 
     /// Adds the tokens of a string.
@@ -192,83 +317,80 @@ impl PathEntries {
         text: &str,
         tokenizer: &mut SearchTokenizer,
         options: IndexOptions,
+        keys: &mut KeyNumbers,
     ) {
         let first = self.next_position;
         tokenizer.tokens(text, &mut |token| {
             let position = first.saturating_add(token.position);
             // Custom analyzers may make longer terms than an index can have.
             if token.term.len() <= TERM_BYTES_MAX {
-                self.add_token(token.term, position, options);
+                let number = self.number(token.term, keys);
+                self.add_term(number, position, options);
             }
             self.next_position = position.saturating_add(VALUE_GAP);
         });
     }
 
     /// Adds a gram. Grams have no positions.
-    pub fn add_gram(&mut self, gram: &str) {
-        self.add_token(gram, 0, IndexOptions::Freqs);
+    pub fn add_gram(&mut self, gram: &str, keys: &mut KeyNumbers) {
+        let number = self.number(gram, keys);
+        self.add_term(number, 0, IndexOptions::Freqs);
     }
 
-    /// Adds a token.
-    fn add_token(&mut self, term: &str, position: u32, options: IndexOptions) {
-        let number = self.terms.number(term);
-        count_term(&mut self.counts, number, 1, options);
-        if options == IndexOptions::Positions {
-            self.occurrences.push((number, position));
-        }
-        self.length = self.length.saturating_add(1);
-    }
-
-    /// Visits each key once with its posting, in an order that depends on the document alone. `key`
+    /// Emits each key once with its posting, in an order that depends on the document alone. `key`
     /// begins with the path; the rest of the key is appended to it.
-    pub fn each(&mut self, key: &mut Vec<u8>, visit: &mut dyn FnMut(&[u8], &Posting<'_>)) {
+    pub fn emit(&mut self, key: &mut Vec<u8>, keys: &KeyNumbers, sink: &mut dyn EntrySink) {
         let path_length = key.len();
         let length = self.length.max(1);
+        let payload = &mut self.payload;
+        payload.clear();
+        let plain = Posting {
+            frequency: 1,
+            length,
+            score: None,
+            positions: &[],
+        };
+        plain.write(payload);
         self.plain.each(&mut |plain| {
             key.truncate(path_length);
             key.extend_from_slice(plain);
-            let posting = Posting {
-                frequency: 1,
-                length,
-                score: None,
-                positions: &[],
-            };
-            visit(key, &posting);
+            sink.entry(key, payload);
         });
         self.group_positions();
+        let payload = &mut self.payload;
         key.truncate(path_length);
         key.push(TERM);
         let prefix_length = key.len();
-        let mut steps = Vec::new();
         let mut left = self.positions.as_mut_slice();
-        for (term, count) in self.terms.iter().zip(&self.counts) {
+        for count in &self.counts {
             let (positions, behind) = left.split_at_mut(count.positions as usize);
             left = behind;
-            // A piece of a word can be at a position behind that of the next word.
-            if !positions.is_sorted() {
-                positions.sort_unstable();
-            }
-            steps.clear();
-            let mut last = None;
-            for position in positions.iter() {
-                put_position(&mut steps, last, *position);
-                last = Some(*position);
-            }
-            key.truncate(prefix_length);
-            key.extend_from_slice(term.as_bytes());
+            put_positions(positions, &mut self.steps);
             let posting = Posting {
                 frequency: count.frequency.clamp(1, u32::MAX >> 1),
                 length,
                 score: None,
-                positions: &steps,
+                positions: &self.steps,
             };
-            visit(key, &posting);
+            payload.clear();
+            posting.write(payload);
+            let known = self.known.get(count.term as usize);
+            let number = KeyNumber {
+                generation: keys.generation(),
+                number: known.map_or(u32::MAX, |known| known.key),
+            };
+            if sink.known_entry(number, payload) {
+                continue;
+            }
+            key.truncate(prefix_length);
+            key.extend_from_slice(self.terms.term(count.term).as_bytes());
+            sink.numbered_entry(number, key, payload);
         }
         key.truncate(path_length);
     }
 
-    /// Groups the positions by term, in the order of the terms. Those of a term are in the order of
-    /// the text.
+    /// Groups the positions by term, in the order of the counts. Those of a term are in the order
+    /// of the text.
     fn group_positions(&mut self) {
         let mut start = 0;
         for count in &mut self.counts {
@@ -277,8 +399,8 @@ impl PathEntries {
         }
         self.positions.clear();
         self.positions.resize(self.occurrences.len(), 0);
-        for (number, position) in &self.occurrences {
-            let Some(count) = self.counts.get_mut(*number as usize) else {
+        for (index, position) in &self.occurrences {
+            let Some(count) = self.counts.get_mut(*index as usize) else {
                 continue;
             };
             if let Some(slot) = self.positions.get_mut(count.next_place as usize) {
@@ -286,5 +408,19 @@ impl PathEntries {
             }
             count.next_place += 1;
         }
+    }
+}
+
+/// Replaces `steps` by the positions as a posting has them.
+fn put_positions(positions: &mut [u32], steps: &mut Vec<u8>) {
+    // A piece of a word can be at a position behind that of the next word.
+    if !positions.is_sorted() {
+        positions.sort_unstable();
+    }
+    steps.clear();
+    let mut last = None;
+    for position in positions.iter() {
+        put_position(steps, last, *position);
+        last = Some(*position);
     }
 }

@@ -1,4 +1,4 @@
-//! The distinct words of a text, for analyzers that process each word independently. Words are
+//! The distinct words of texts, for analyzers that process each word independently. Words are
 //! repeated in most texts, so this avoids most of the work of such analyzers.
 
 use super::file_words::is_in_pairs;
@@ -6,7 +6,7 @@ use super::words::{self, WordBoundaries};
 use crate::characters::WordCase;
 use crate::term_table::TermTable;
 
-/// The words of a text. Reusable for many texts.
+/// The words of a text, and the numbers of all words since [`forget`](Self::forget).
 ///
 /// ```
 /// use windrow_text::{TextWords, WordBoundaries};
@@ -14,8 +14,9 @@ use crate::term_table::TermTable;
 /// let mut words = TextWords::default();
 /// words.read("to be or not to be", WordBoundaries::Unicode);
 /// assert_eq!(words.numbers(), [0, 1, 2, 3, 0, 1]);
-/// let distinct: Vec<_> = words.distinct().map(|word| (word.text, word.count)).collect();
-/// assert_eq!(distinct, [("to", 2), ("be", 2), ("or", 1), ("not", 1)]);
+/// words.read("not here", WordBoundaries::Unicode);
+/// assert_eq!(words.numbers(), [3, 4]);
+/// assert_eq!(words.word(4).text, "here");
 /// ```
 #[derive(Default)]
 pub struct TextWords {
@@ -26,23 +27,22 @@ pub struct TextWords {
     have_pairs: bool,
 }
 
+#[derive(Clone, Copy)]
 struct Properties {
     case: WordCase,
-    count: u32,
+    is_in_pairs: bool,
 }
 
-/// A distinct word of a text.
-pub struct DistinctWord<'w> {
+/// A word of a text.
+pub struct TextWord<'w> {
     /// The word as written.
     pub text: &'w str,
     /// The case of its letters.
     pub case: WordCase,
-    /// The number of its occurrences.
-    pub count: u32,
 }
 
 impl TextWords {
-    /// Replaces the words by those of another text.
+    /// Replaces the words by those of another text. Known words keep their numbers.
     pub fn read(&mut self, text: &str, boundaries: WordBoundaries) {
         let TextWords {
             table,
@@ -50,20 +50,20 @@ impl TextWords {
             numbers,
             have_pairs,
         } = self;
-        table.clear();
-        properties.clear();
         numbers.clear();
         *have_pairs = false;
         words::bounded(text, boundaries, &mut |word, case| {
             let number = table.number(word.term);
             numbers.push(number);
-            match properties.get_mut(number as usize) {
-                Some(word) => word.count += 1,
+            let is_in_pairs = match properties.get(number as usize) {
+                Some(known) => known.is_in_pairs,
                 None => {
-                    *have_pairs |= case == WordCase::Other && is_in_pairs(word.term);
-                    properties.push(Properties { case, count: 1 });
+                    let is_in_pairs = case == WordCase::Other && is_in_pairs(word.term);
+                    properties.push(Properties { case, is_in_pairs });
+                    is_in_pairs
                 }
-            }
+            };
+            *have_pairs |= is_in_pairs;
         });
     }
 
@@ -72,18 +72,34 @@ impl TextWords {
         &self.numbers
     }
 
-    /// Returns the distinct words in the order of their numbers, which is the order of their first
-    /// occurrences.
-    pub fn distinct(&self) -> impl Iterator<Item = DistinctWord<'_>> {
-        let words = self.table.iter().zip(&self.properties);
-        words.map(|(text, properties)| DistinctWord {
-            text,
-            case: properties.case,
-            count: properties.count,
-        })
+    /// Returns the word with this number. It is empty if the number is unknown.
+    pub fn word(&self, number: u32) -> TextWord<'_> {
+        let known = self.properties.get(number as usize);
+        TextWord {
+            text: self.table.term(number),
+            case: known.map_or(WordCase::Other, |known| known.case),
+        }
     }
 
-    /// Returns `true` if any word is in a script without spaces.
+    /// Returns the number of words that have numbers.
+    pub fn known(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Returns the total length of the words that have numbers, in bytes.
+    pub fn known_bytes(&self) -> usize {
+        self.table.text_bytes()
+    }
+
+    /// Forgets all words and their numbers. The buffers stay allocated.
+    pub fn forget(&mut self) {
+        self.table.clear();
+        self.properties.clear();
+        self.numbers.clear();
+        self.have_pairs = false;
+    }
+
+    /// Returns `true` if any word of the text is in a script without spaces.
     pub(super) fn have_pairs(&self) -> bool {
         self.have_pairs
     }
@@ -96,10 +112,9 @@ mod tests {
 
     /// The terms and positions that the words have one by one.
     fn by_word(tokenizer: &mut SearchTokenizer, words: &TextWords) -> Vec<(String, u32)> {
-        let distinct: Vec<DistinctWord<'_>> = words.distinct().collect();
         let (mut found, mut next) = (Vec::new(), 0);
         for number in words.numbers() {
-            let word = &distinct[*number as usize];
+            let word = words.word(*number);
             let first = next;
             let mut add =
                 |token: Token<'_>| found.push((token.term.to_owned(), first + token.position));
@@ -147,5 +162,12 @@ mod tests {
         };
         assert!(is_independent("lucene.standard") && is_independent("windrow.stems"));
         assert!(!is_independent("windrow.words") && !is_independent("lucene.cjk"));
+        // A text without pairs has independent words, even after such a text.
+        words.read("in", WordBoundaries::Unicode);
+        assert!(!words.have_pairs() && words.known() == 3);
+        words.read("京", WordBoundaries::Unicode);
+        assert!(words.have_pairs());
+        words.forget();
+        assert_eq!((words.known(), words.known_bytes()), (0, 0));
     }
 }
