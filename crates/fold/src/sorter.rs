@@ -212,6 +212,16 @@ mod tests {
         ids_descend: bool,
     }
 
+    const OPTIONS: SectionOptions = SectionOptions {
+        filter_bits: 10,
+        packed: true,
+        postings: None,
+        with_digest: true,
+        mark_byte: None,
+        compression: Compression::Lz4,
+        position: Position(1),
+    };
+
     const CASE: Case = Case {
         beginning: "common-",
         entries: 20_000,
@@ -253,11 +263,82 @@ mod tests {
         }
     }
 
-    /// Adds the entries of a case, some of them twice, and compares what is written.
-    fn check(sorter: &mut Sorter, case: Case) {
+    #[test]
+    fn entries_with_numbers_equal_entries_with_keys() {
+        let key = |number: u64| format!("key {number}").into_bytes();
+        let number = |generation, of: u64| KeyNumber {
+            generation,
+            number: of as u32,
+        };
+        let (mut sorter, mut other) = (Sorter::new(), Sorter::new());
+        let mut known = 0;
+        for of in 0..30_000 {
+            // The numbers of a later generation stand for other keys.
+            let generation = of / 10_000;
+            let one = of * 7919 % 501;
+            let id = RecordId(of);
+            let number = number(generation, (one + generation) % 501);
+            if sorter.add_known(number, id, b"p") {
+                known += 1;
+            } else {
+                sorter.add_numbered(number, &key(one), id, b"p");
+            }
+            other.add(&key(one), id, b"p");
+        }
+        assert!(known > 20_000);
+        // A number without a bound takes no memory, and is not known.
+        let large = number(2, u64::from(u32::MAX));
+        sorter.add_numbered(large, b"large", RecordId(1), b"");
+        other.add(b"large", RecordId(1), b"");
+        assert!(sorter.bytes() < other.bytes() + (1 << 20));
+        assert!(!sorter.add_known(large, RecordId(2), b""));
+        assert!(written(&mut sorter) == written(&mut other));
+        assert!(
+            !sorter.add_known(number(2, 0), RecordId(1), b""),
+            "after a write"
+        );
+    }
+
+    #[test]
+    fn numbers_of_ungrouped_entries_are_not_known() {
+        let mut sorter = Sorter::new();
+        for one in 0..ENTRIES_PER_LOOK as u32 {
+            let number = KeyNumber {
+                generation: 0,
+                number: one,
+            };
+            let key = one.to_be_bytes();
+            assert!(!sorter.add_known(number, RecordId(1), b""));
+            sorter.add_numbered(number, &key, RecordId(1), b"");
+        }
+        assert!(sorter.is_ungrouped);
+        let first = KeyNumber {
+            generation: 0,
+            number: 0,
+        };
+        assert!(!sorter.add_known(first, RecordId(2), b""));
+    }
+
+    /// Writes the entries and returns them.
+    fn written(sorter: &mut Sorter) -> Vec<(Vec<u8>, u64, Vec<u8>)> {
         let storage =
             Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default()).unwrap();
         let sink = RunSink::new(storage.runs.create().unwrap());
+        let descriptor = sorter.write(&sink, OPTIONS).unwrap().unwrap();
+        sink.finish().unwrap();
+        let section = Arc::new(Section::open(&storage.runs, descriptor).unwrap());
+        let sections = Sections::new(vec![section]);
+        let mut merge = MergeCursor::from_chains(sections.chains().iter()).unwrap();
+        let mut found = Vec::new();
+        while let Some(entry) = merge.current() {
+            found.push((entry.key.to_vec(), entry.id.0, entry.payload.to_vec()));
+            merge.advance().unwrap();
+        }
+        found
+    }
+
+    /// Adds the entries of a case, some of them twice, and compares what is written.
+    fn check(sorter: &mut Sorter, case: Case) {
         let mut expected = BTreeMap::new();
         for number in 0..case.entries {
             let mut key =
@@ -289,27 +370,11 @@ mod tests {
         let is_large = case.entries > ENTRIES_PER_LOOK as u64;
         assert_eq!(sorter.is_ungrouped, is_large);
         assert!(!sorter.is_empty() && sorter.bytes() > 0);
-        let options = SectionOptions {
-            filter_bits: 10,
-            packed: true,
-            postings: None,
-            with_digest: true,
-            mark_byte: None,
-            compression: Compression::Lz4,
-            position: Position(1),
-        };
-        let descriptor = sorter.write(&sink, options).unwrap().unwrap();
+        let found = written(sorter);
         assert!(sorter.is_empty());
-        sink.finish().unwrap();
-        assert_eq!(descriptor.entries, case.entries);
-        let section = Arc::new(Section::open(&storage.runs, descriptor).unwrap());
-        let sections = Sections::new(vec![section]);
-        let mut merge = MergeCursor::from_chains(sections.chains().iter()).unwrap();
-        let mut found = Vec::new();
-        while let Some(entry) = merge.current() {
-            found.push(((entry.key.to_vec(), entry.id.0), entry.payload.to_vec()));
-            merge.advance().unwrap();
-        }
-        assert!(found.into_iter().eq(expected));
+        assert_eq!(found.len() as u64, case.entries);
+        let found = found.into_iter();
+        let found = found.map(|(key, id, payload)| ((key, id), payload));
+        assert!(found.eq(expected));
     }
 }

@@ -148,6 +148,7 @@ impl Analyzer {
             end = word.range.end;
             let written = WrittenWord {
                 text: word.text(text),
+                range: word.range,
                 classes: word.classes,
             };
             visit(self, written);
@@ -171,9 +172,10 @@ impl Analyzer {
 }
 
 /// A word as it is written in a text.
-#[derive(Clone, Copy)]
 pub(crate) struct WrittenWord<'t> {
     pub(crate) text: &'t str,
+    /// The byte range of the word in the text.
+    pub(crate) range: Range<usize>,
     /// The classes of its bytes, ORed.
     classes: u8,
 }

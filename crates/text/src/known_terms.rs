@@ -97,7 +97,7 @@ impl KnownTerms {
         } = known;
         let mut position = 0;
         analyzer.words(text, |analyzer, word| {
-            let number = words.number(word.text);
+            let number = words.number_in(text, word.range.clone());
             let term = match term_of_word.get(number as usize) {
                 Some(term) => *term,
                 None => {

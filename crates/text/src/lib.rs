@@ -63,7 +63,7 @@ mod stem;
 mod stop_words;
 mod term_key;
 mod term_table;
-mod word_ends;
+mod word_head;
 
 pub use analyzer::{Analyzer, Sensitivity, Term};
 pub use characters::WordCase;

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::language::{Grammar, Language};
-use crate::word_ends::WordEnds;
+use crate::word_head::WordHead;
 
 /// The stop words of one language in a hash table with open addressing. Every word of a text is
 /// looked up here, so a lookup must take a few nanoseconds only.
@@ -94,21 +94,24 @@ impl StopWords {
 /// A word of 1 to 16 bytes. Equal keys mean equal words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
-    ends: WordEnds,
+    head: WordHead,
     length: usize,
 }
+
+/// The seeds of the hashes of stop words. Nobody can choose these words.
+const SEEDS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xc2b2_ae3d_27d4_eb4f];
 
 impl Key {
     fn from_word(word: &str) -> Option<Key> {
         let length = word.len();
-        (1..=WordEnds::BYTES).contains(&length).then(|| Key {
-            ends: WordEnds::new(word.as_bytes()),
+        (1..=WordHead::BYTES).contains(&length).then(|| Key {
+            head: WordHead::of(word),
             length,
         })
     }
 
     fn hash(self) -> usize {
-        self.ends.hash()
+        self.head.hash(SEEDS) as usize
     }
 }
 

@@ -1,11 +1,12 @@
 //! The distinct strings of documents, numbered in the order of their first occurrence.
 
 use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
 
-use crate::word_ends::WordEnds;
+use crate::word_head::WordHead;
 
 /// Numbers strings: a hash table with open addressing. The text of all strings is in one string. A
 /// map of owned strings would allocate once per string.
@@ -18,9 +19,10 @@ use crate::word_ends::WordEnds;
 /// assert_eq!(numbers, [0, 1, 2, 3, 0, 1]);
 /// assert_eq!((table.term(2), table.len()), ("or", 4));
 /// ```
-#[derive(Default)]
 pub struct TermTable {
     hasher: RandomState,
+    /// Random seeds of the hashes of short strings.
+    seeds: [u64; 2],
     /// The strings, without separators.
     text: String,
     /// Indexed by the number of the string.
@@ -30,17 +32,30 @@ pub struct TermTable {
     slots: Vec<u64>,
 }
 
-/// A string. Its ends and its length determine it if it has at most 16 bytes, so that the text is
+/// A string. Its head and its length determine it if it has at most 16 bytes, so that the text is
 /// not read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Row {
-    ends: WordEnds,
+    head: WordHead,
     start: u32,
     length: u32,
 }
 
 /// The number of slots of the smallest table that is not empty.
 const SLOTS_MIN: usize = 256;
+
+impl Default for TermTable {
+    fn default() -> TermTable {
+        let hasher = RandomState::default();
+        TermTable {
+            seeds: [0_u64, 1].map(|number| hasher.hash_one(number)),
+            hasher,
+            text: String::new(),
+            rows: Vec::new(),
+            slots: Vec::new(),
+        }
+    }
+}
 
 impl TermTable {
     /// Removes all strings. Halves a table that is mostly empty: after one huge document, each
@@ -70,14 +85,25 @@ impl TermTable {
     }
 
     /// Returns the number of a string. A new string gets the number [`len`](Self::len).
+    pub fn number(&mut self, term: &str) -> u32 {
+        self.number_in(term, 0..term.len())
+    }
+
+    /// As [`number`](Self::number), for the string with this range of a text. It is faster, because
+    /// the bytes behind the string can be read, too.
     #[allow(clippy::indexing_slicing, reason = "slots are masked")]
     #[inline]
-    pub fn number(&mut self, term: &str) -> u32 {
+    pub fn number_in(&mut self, text: &str, range: Range<usize>) -> u32 {
         if self.len() * 2 >= self.slots.len() {
             self.grow();
         }
-        let hash = self.hash(term);
-        let ends = WordEnds::new(term.as_bytes());
+        let length = range.len();
+        let head = WordHead::new(text.as_bytes(), &range);
+        let hash = if length <= WordHead::BYTES {
+            head.hash(self.seeds)
+        } else {
+            self.hash_long(text.as_bytes().get(range.clone()).unwrap_or_default())
+        };
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
@@ -86,15 +112,27 @@ impl TermTable {
                 break;
             }
             let number = (slot as u32).wrapping_sub(1);
-            if slot >> 32 == hash >> 32 && self.is_at(number, term, ends) {
+            if slot >> 32 == hash >> 32
+                && let Some(row) = self.rows.get(number as usize)
+                && row.head == head
+                && row.length as usize == length
+                && (length <= WordHead::BYTES || self.text_of(row) == text.get(range.clone()))
+            {
                 return number;
             }
             at = (at + 1) & mask;
         }
+        let term = text.get(range).unwrap_or_default();
+        self.add(term, head, at, hash)
+    }
+
+    /// Adds a string, whose slot is the one at an index.
+    #[allow(clippy::indexing_slicing, reason = "the slot was found")]
+    fn add(&mut self, term: &str, head: WordHead, at: usize, hash: u64) -> u32 {
         let number = self.len() as u32;
         self.slots[at] = slot(hash, number);
         self.rows.push(Row {
-            ends,
+            head,
             start: self.text.len() as u32,
             length: term.len() as u32,
         });
@@ -102,40 +140,30 @@ impl TermTable {
         number
     }
 
-    /// Returns `true` if the string with this number is `term`, whose ends are `ends`.
-    #[inline]
-    fn is_at(&self, number: u32, term: &str, ends: WordEnds) -> bool {
-        self.rows.get(number as usize).is_some_and(|row| {
-            row.ends == ends
-                && row.length as usize == term.len()
-                && (term.len() <= WordEnds::BYTES || self.bytes(row) == term.as_bytes())
-        })
-    }
-
     /// Returns the string with this number, or an empty string if there is none.
     #[inline]
     pub fn term(&self, number: u32) -> &str {
         let row = self.rows.get(number as usize);
-        row.map_or("", |row| {
-            let start = row.start as usize;
-            let text = self.text.get(start..start + row.length as usize);
-            text.unwrap_or_default()
-        })
+        row.and_then(|row| self.text_of(row)).unwrap_or_default()
     }
 
-    /// Returns the bytes of a string. Comparing bytes does not check character boundaries.
-    fn bytes(&self, row: &Row) -> &[u8] {
+    fn text_of(&self, row: &Row) -> Option<&str> {
         let start = row.start as usize;
-        let bytes = self.text.as_bytes();
-        bytes
-            .get(start..start + row.length as usize)
-            .unwrap_or_default()
+        self.text.get(start..start + row.length as usize)
     }
 
-    fn hash(&self, term: &str) -> u64 {
+    #[cold]
+    fn hash_long(&self, term: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
-        hasher.write(term.as_bytes());
+        hasher.write(term);
         hasher.finish()
+    }
+
+    fn hash_of(&self, row: &Row) -> u64 {
+        if row.length as usize <= WordHead::BYTES {
+            return row.head.hash(self.seeds);
+        }
+        self.hash_long(self.text_of(row).unwrap_or_default().as_bytes())
     }
 
     /// Doubles the number of slots.
@@ -145,8 +173,8 @@ impl TermTable {
         let length = (self.slots.len() * 2).max(SLOTS_MIN);
         self.slots.clear();
         self.slots.resize(length, 0);
-        for number in 0..self.len() as u32 {
-            let hash = self.hash(self.term(number));
+        for (row, number) in self.rows.iter().zip(0..) {
+            let hash = self.hash_of(row);
             let mut at = hash as usize & (length - 1);
             while self.slots[at] != 0 {
                 at = (at + 1) & (length - 1);

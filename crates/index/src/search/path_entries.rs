@@ -91,40 +91,80 @@ pub(super) struct AnalysisRules {
 /// The tokens of words by the same rules.
 struct WordAnalyses {
     rules: AnalysisRules,
-    /// The numbers of the terms, and their positions in the word.
-    tokens: Vec<(u32, u32)>,
     /// By the numbers of the words.
-    words: Vec<Option<WordAnalysis>>,
+    words: Vec<PackedAnalysis>,
+    several: Vec<SeveralTokens>,
+    /// The tokens of words that have several: the numbers of the terms, and the positions in the
+    /// word.
+    tokens: Vec<(u32, u32)>,
 }
 
+/// The number of a term below [`SEVERAL`], for a word that is this one token; from there, an index
+/// in the list of words with several tokens; or [`UNKNOWN`].
+type PackedAnalysis = u32;
+
+const SEVERAL: PackedAnalysis = 1 << 31;
+const UNKNOWN: PackedAnalysis = u32::MAX;
+
+/// A word that is not a single token.
 #[derive(Clone, Copy)]
-struct WordAnalysis {
-    first_token: u32,
-    tokens: u32,
+struct SeveralTokens {
+    first: u32,
+    count: u32,
     /// The number of positions that the word takes.
     positions: u32,
 }
 
 impl WordAnalyses {
-    /// Returns the analysis of the word with a number, if it is known.
-    fn of(&self, word: u32) -> Option<WordAnalysis> {
-        self.words.get(word as usize).copied().flatten()
+    /// Returns the analysis of the word with a number.
+    #[inline]
+    fn of(&self, word: u32) -> PackedAnalysis {
+        let known = self.words.get(word as usize);
+        known.copied().unwrap_or(UNKNOWN)
     }
 
-    fn tokens(&self, analysis: WordAnalysis) -> &[(u32, u32)] {
-        let first = analysis.first_token as usize;
-        let tokens = self.tokens.get(first..first + analysis.tokens as usize);
+    /// Returns the word with several tokens that an analysis stands for.
+    fn several(&self, analysis: PackedAnalysis) -> SeveralTokens {
+        let several = self.several.get((analysis - SEVERAL) as usize);
+        several.copied().unwrap_or(SeveralTokens {
+            first: 0,
+            count: 0,
+            positions: 1,
+        })
+    }
+
+    fn tokens(&self, several: SeveralTokens) -> &[(u32, u32)] {
+        let first = several.first as usize;
+        let tokens = self.tokens.get(first..first + several.count as usize);
         tokens.unwrap_or_default()
     }
 
-    fn remember(&mut self, word: u32, analysis: WordAnalysis) {
+    /// Remembers the tokens of a word, which are the last ones from the index `first`, and returns
+    /// its analysis.
+    fn remember(&mut self, word: u32, first: usize, positions: u32) -> PackedAnalysis {
+        let analysis = match self.tokens.get(first..) {
+            Some([(term, 0)]) if positions == 1 && *term < SEVERAL => {
+                let term = *term;
+                self.tokens.truncate(first);
+                term
+            }
+            _ => {
+                self.several.push(SeveralTokens {
+                    first: first as u32,
+                    count: (self.tokens.len() - first) as u32,
+                    positions,
+                });
+                SEVERAL + (self.several.len() - 1) as u32
+            }
+        };
         let word = word as usize;
         if word >= self.words.len() {
-            self.words.resize(word + 1, None);
+            self.words.resize(word + 1, UNKNOWN);
         }
         if let Some(known) = self.words.get_mut(word) {
-            *known = Some(analysis);
+            *known = analysis;
         }
+        analysis
     }
 }
 
@@ -217,15 +257,23 @@ impl PathEntries {
         let mut position = self.next_position;
         let mut last = None;
         for word in words.numbers() {
-            let analysis = analyses.of(*word);
-            let analysis = analysis
-                .unwrap_or_else(|| self.analyze(*word, words, tokenizer, &mut analyses, keys));
-            for (term, offset) in analyses.tokens(analysis) {
+            let mut analysis = analyses.of(*word);
+            if analysis == UNKNOWN {
+                analysis = self.analyze(*word, words, tokenizer, &mut analyses, keys);
+            }
+            if analysis < SEVERAL {
+                self.add_term(analysis, position, options);
+                last = Some(position);
+                position = position.saturating_add(1);
+                continue;
+            }
+            let several = analyses.several(analysis);
+            for (term, offset) in analyses.tokens(several) {
                 let position = position.saturating_add(*offset);
                 self.add_term(*term, position, options);
                 last = Some(position);
             }
-            position = position.saturating_add(analysis.positions);
+            position = position.saturating_add(several.positions);
         }
         self.analyses.push(analyses);
         if let Some(last) = last
@@ -242,8 +290,9 @@ impl PathEntries {
             Some(index) => self.analyses.swap_remove(index),
             None => WordAnalyses {
                 rules,
-                tokens: Vec::new(),
                 words: Vec::new(),
+                several: Vec::new(),
+                tokens: Vec::new(),
             },
         }
     }
@@ -257,20 +306,14 @@ impl PathEntries {
         tokenizer: &mut SearchTokenizer,
         analyses: &mut WordAnalyses,
         keys: &mut KeyNumbers,
-    ) -> WordAnalysis {
-        let first_token = analyses.tokens.len();
+    ) -> PackedAnalysis {
+        let first = analyses.tokens.len();
         let written = words.word(word);
         let positions = tokenizer.word_tokens(written.text, written.case, &mut |token| {
             let term = self.number(token.term, keys);
             analyses.tokens.push((term, token.position));
         });
-        let analysis = WordAnalysis {
-            first_token: first_token as u32,
-            tokens: (analyses.tokens.len() - first_token) as u32,
-            positions,
-        };
-        analyses.remember(word, analysis);
-        analysis
+        analyses.remember(word, first, positions)
     }
 
     /// Returns the number of a term.

@@ -21,16 +21,8 @@ use crate::term_table::TermTable;
 #[derive(Default)]
 pub struct TextWords {
     table: TermTable,
-    /// By word number.
-    properties: Vec<Properties>,
     numbers: Vec<u32>,
     have_pairs: bool,
-}
-
-#[derive(Clone, Copy)]
-struct Properties {
-    case: WordCase,
-    is_in_pairs: bool,
 }
 
 /// A word of a text.
@@ -46,24 +38,14 @@ impl TextWords {
     pub fn read(&mut self, text: &str, boundaries: WordBoundaries) {
         let TextWords {
             table,
-            properties,
             numbers,
             have_pairs,
         } = self;
         numbers.clear();
         *have_pairs = false;
         words::bounded(text, boundaries, &mut |word, case| {
-            let number = table.number(word.term);
-            numbers.push(number);
-            let is_in_pairs = match properties.get(number as usize) {
-                Some(known) => known.is_in_pairs,
-                None => {
-                    let is_in_pairs = case == WordCase::Other && is_in_pairs(word.term);
-                    properties.push(Properties { case, is_in_pairs });
-                    is_in_pairs
-                }
-            };
-            *have_pairs |= is_in_pairs;
+            *have_pairs |= case == WordCase::Other && is_in_pairs(word.term);
+            numbers.push(table.number_in(text, word.range));
         });
     }
 
@@ -74,10 +56,10 @@ impl TextWords {
 
     /// Returns the word with this number. It is empty if the number is unknown.
     pub fn word(&self, number: u32) -> TextWord<'_> {
-        let known = self.properties.get(number as usize);
+        let text = self.table.term(number);
         TextWord {
-            text: self.table.term(number),
-            case: known.map_or(WordCase::Other, |known| known.case),
+            text,
+            case: WordCase::from_word(text),
         }
     }
 
@@ -94,7 +76,6 @@ impl TextWords {
     /// Forgets all words and their numbers. The buffers stay allocated.
     pub fn forget(&mut self) {
         self.table.clear();
-        self.properties.clear();
         self.numbers.clear();
         self.have_pairs = false;
     }
