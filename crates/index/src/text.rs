@@ -61,9 +61,9 @@ impl Definition {
         key.clear();
         suffix.clear();
         self.around_term(document, key, suffix)?;
-        // Otherwise the key has more than the term.
+        // A key that has more than the term has no number.
         let is_term = key.is_empty() && suffix.is_empty() && !self.unique;
-        let generation = terms.generation();
+        let generation = terms.generation().filter(|_| is_term);
         let prefix_length = key.len();
         for found in terms.postings() {
             positions.clear();
@@ -78,11 +78,11 @@ impl Definition {
             };
             payload.clear();
             posting.write(payload);
-            let number = KeyNumber {
+            let number = generation.map(|generation| KeyNumber {
                 generation,
                 number: found.number,
-            };
-            if is_term && sink.known_entry(number, payload) {
+            });
+            if number.is_some_and(|number| sink.known_entry(number, payload)) {
                 continue;
             }
             key.truncate(prefix_length);
@@ -93,10 +93,9 @@ impl Definition {
                 key::append(key, ValueRef::Double(found.score));
             }
             key.extend_from_slice(suffix);
-            if is_term {
-                sink.numbered_entry(number, key, payload);
-            } else {
-                sink.entry(key, payload);
+            match number {
+                Some(number) => sink.numbered_entry(number, key, payload),
+                None => sink.entry(key, payload),
             }
         }
         Ok(())

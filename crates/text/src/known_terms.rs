@@ -4,14 +4,9 @@
 //! written: case folding, stop words, stems and diacritics are applied to new words only.
 
 use crate::analyzer::Analyzer;
+use crate::kept_terms::KeptTerms;
 use crate::language::{Language, TextVersion};
 use crate::term_table::TermTable;
-
-/// The number of words and terms that are kept between documents. More would not fit into the
-/// caches of a CPU.
-const KEPT_MAX: usize = 1 << 15;
-/// The total length of the words and terms that are kept, in bytes.
-const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// The term of a stop word.
 const NO_TERM: u32 = u32::MAX;
@@ -22,6 +17,7 @@ pub(crate) struct KnownTerms {
     terms: TermTable,
     /// By number of the language.
     languages: Vec<(usize, KnownWords)>,
+    kept: KeptTerms,
 }
 
 /// The words of texts in one language.
@@ -48,7 +44,13 @@ impl KnownTerms {
             version,
             terms: TermTable::default(),
             languages: Vec::new(),
+            kept: KeptTerms::default(),
         }
+    }
+
+    /// Returns `true` if words repeat, so that it is worth using the numbers of terms.
+    pub(crate) fn are_repeated(&self) -> bool {
+        self.kept.are_repeated()
     }
 
     /// Returns the term with this number, or an empty string if there is none.
@@ -65,7 +67,7 @@ impl KnownTerms {
             count += table.len();
             bytes += table.text_bytes();
         }
-        let is_full = count > KEPT_MAX || bytes > KEPT_BYTES_MAX;
+        let is_full = self.kept.is_full(count, bytes);
         if is_full {
             self.terms.clear();
             for (_, known) in &mut self.languages {
@@ -112,6 +114,7 @@ impl KnownTerms {
             }
             position += 1;
         });
+        self.kept.count_lookups(position as usize);
     }
 
     /// Returns the index of the words of a language.
@@ -173,14 +176,14 @@ mod tests {
         known.visit("cakes baking", Language::ENGLISH, |it| second.push(it.term));
         second.reverse();
         assert_eq!((first, known.terms.len()), (second, 2));
-        let many: Vec<String> = (0..KEPT_MAX).map(|number| format!("w{number}")).collect();
+        let many: Vec<String> = (0..40_000).map(|number| format!("w{number}")).collect();
         known.visit(&many.join(" "), Language::NONE, |_| {});
         assert!(known.forget_if_full() && !known.forget_if_full());
         assert_eq!(known.terms.len(), 0);
         let found = occurrences(&mut known, "A cake", Language::ENGLISH);
         assert_eq!(found, [("cake".to_owned(), 1)]);
         // A few long words are forgotten, too.
-        known.visit(&"x".repeat(KEPT_BYTES_MAX), Language::NONE, |_| {});
+        known.visit(&"x".repeat(2 << 20), Language::NONE, |_| {});
         assert!(known.forget_if_full());
     }
 }

@@ -53,6 +53,7 @@
 mod analyzer;
 mod characters;
 mod highlight;
+mod kept_terms;
 mod known_terms;
 mod language;
 mod matcher;
@@ -68,6 +69,7 @@ mod word_head;
 pub use analyzer::{Analyzer, Sensitivity, Term};
 pub use characters::WordCase;
 pub use highlight::{HighlightOptions, Snippet, highlight};
+pub use kept_terms::KeptTerms;
 pub use language::{Language, TextVersion, UnknownLanguage};
 pub use matcher::Matcher;
 pub use query::Query;

@@ -162,9 +162,10 @@ impl DocumentTerms {
         self.is_unweighted = true;
     }
 
-    /// Returns the generation of the numbers of terms. Only [`clear`](Self::clear) changes it.
-    pub fn generation(&self) -> TermGeneration {
-        self.generation
+    /// Returns the generation of the numbers of terms, which only [`clear`](Self::clear) changes.
+    /// Returns `None` if terms hardly repeat, so that it is not worth using their numbers.
+    pub fn generation(&self) -> Option<TermGeneration> {
+        self.known.are_repeated().then_some(self.generation)
     }
 
     /// Adds one string value of an indexed field. Each element of an array is a separate value.

@@ -47,11 +47,6 @@ pub(crate) struct SearchScratch {
 
 /// The number of paths whose buffers are kept between documents.
 const PATHS_KEPT_MAX: usize = 1_000;
-/// The number of words and terms that are kept between documents. More would not fit into the
-/// caches of a CPU.
-const KNOWN_MAX: usize = 1 << 15;
-/// The total length of the words and terms that are kept, in bytes.
-const KNOWN_BYTES_MAX: usize = 1 << 20;
 
 impl SearchDefinition {
     /// Emits the entries of a document. Each key is emitted once.
@@ -198,6 +193,7 @@ impl SearchScratch {
             let boundaries = analyzer.word_boundaries();
             if self.boundaries != Some(boundaries) {
                 words.read(text, boundaries);
+                self.keys.count_lookups(words.numbers().len());
                 self.boundaries = Some(boundaries);
             }
             if tokenizer.has_independent_words(words) {
@@ -270,7 +266,7 @@ impl SearchScratch {
     fn clear(&mut self) {
         if self.paths.len() > PATHS_KEPT_MAX {
             self.paths.clear();
-            self.keys = KeyNumbers::default();
+            self.keys.forget();
         }
         let (mut known, mut known_bytes) = (0, 0);
         for entries in self.paths.values_mut() {
@@ -278,9 +274,9 @@ impl SearchScratch {
             known += entries.known();
             known_bytes += entries.known_bytes();
         }
-        if known > KNOWN_MAX || known_bytes > KNOWN_BYTES_MAX {
+        if self.keys.is_full(known, known_bytes) {
             self.paths.values_mut().for_each(PathEntries::forget);
-            self.keys = KeyNumbers::default();
+            self.keys.forget();
         }
     }
 

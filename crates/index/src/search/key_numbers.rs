@@ -1,11 +1,14 @@
 //! Numbers of keys, one for each path and term.
 
-use windrow_text::TermGeneration;
+use windrow_text::{KeptTerms, TermGeneration};
 
-/// Numbers keys.
+use crate::output::KeyNumber;
+
+/// Numbers keys, and decides when words and terms are forgotten.
 pub(super) struct KeyNumbers {
     generation: TermGeneration,
     next: u32,
+    kept: KeptTerms,
 }
 
 impl Default for KeyNumbers {
@@ -13,20 +16,42 @@ impl Default for KeyNumbers {
         KeyNumbers {
             generation: TermGeneration::new(),
             next: 0,
+            kept: KeptTerms::default(),
         }
     }
 }
 
 impl KeyNumbers {
-    /// Returns the generation of the numbers.
-    pub fn generation(&self) -> TermGeneration {
-        self.generation
-    }
-
     /// Returns the number of another key.
     pub fn next(&mut self) -> u32 {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         number
+    }
+
+    /// Returns a number with its generation. Returns `None` if words hardly repeat, so that it is
+    /// not worth using the numbers.
+    pub fn of(&self, number: u32) -> Option<KeyNumber> {
+        self.kept.are_repeated().then_some(KeyNumber {
+            generation: self.generation,
+            number,
+        })
+    }
+
+    /// Adds a number of words that were looked up.
+    pub fn count_lookups(&mut self, words: usize) {
+        self.kept.count_lookups(words);
+    }
+
+    /// Returns `true` if this number of words and terms with this total length is too large, so
+    /// that all must be forgotten. [`forget`](Self::forget) must follow.
+    pub fn is_full(&mut self, terms: usize, bytes: usize) -> bool {
+        self.kept.is_full(terms, bytes)
+    }
+
+    /// Forgets the numbers.
+    pub fn forget(&mut self) {
+        self.generation = TermGeneration::new();
+        self.next = 0;
     }
 }

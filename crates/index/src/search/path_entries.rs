@@ -9,7 +9,7 @@ use windrow_text::{Language, SearchTokenizer, TermTable, TextWords};
 use super::key_numbers::KeyNumbers;
 use super::keys::{EXISTS, TERM, TERM_BYTES_MAX};
 use super::mapping::IndexOptions;
-use crate::output::{EntrySink, KeyNumber};
+use crate::output::EntrySink;
 
 /// The number of positions between the strings of one field: phrases do not match across them.
 pub const VALUE_GAP: u32 = 100;
@@ -418,16 +418,16 @@ impl PathEntries {
             payload.clear();
             posting.write(payload);
             let known = self.known.get(count.term as usize);
-            let number = KeyNumber {
-                generation: keys.generation(),
-                number: known.map_or(u32::MAX, |known| known.key),
-            };
-            if sink.known_entry(number, payload) {
+            let number = known.and_then(|known| keys.of(known.key));
+            if number.is_some_and(|number| sink.known_entry(number, payload)) {
                 continue;
             }
             key.truncate(prefix_length);
             key.extend_from_slice(self.terms.term(count.term).as_bytes());
-            sink.numbered_entry(number, key, payload);
+            match number {
+                Some(number) => sink.numbered_entry(number, key, payload),
+                None => sink.entry(key, payload),
+            }
         }
         key.truncate(path_length);
     }
