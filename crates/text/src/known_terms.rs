@@ -78,7 +78,7 @@ impl KnownTerms {
         is_full
     }
 
-    /// Calls `visit` with each term of `text` in order, and with all terms. Stop words are skipped.
+    /// Calls `visit` with each occurrence of a term in `text`, in order. Stop words are skipped.
     pub(crate) fn visit(
         &mut self,
         text: &str,
