@@ -41,6 +41,8 @@ impl EntrySink for Receiver {
 /// Documents with words that occur again, in several languages, and with more words than are kept.
 fn documents() -> Vec<DocumentBuf> {
     let many: Vec<String> = (0..40_000).map(|number| format!("w{number}")).collect();
+    // Numbers are used once words were repeated.
+    let repeated = many[..3_000].join(" ").repeat(10);
     let many = many.join(" ");
     let long = "x".repeat(2 << 20);
     let texts = [
@@ -54,6 +56,7 @@ fn documents() -> Vec<DocumentBuf> {
     (0..40)
         .map(|number| {
             let text = |step: usize| match number {
+                5 => &repeated,
                 20 => &many,
                 30 => &long,
                 _ => texts[number * step % texts.len()],
