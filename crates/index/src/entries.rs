@@ -16,7 +16,8 @@ use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyField, KeyKind};
 use crate::follow::{State, enter_element, follow};
-use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, EntrySink, Scratch, Unnumbered};
+use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Scratch};
+use crate::sink::{Emit, EntrySink, Unnumbered};
 
 impl Definition {
     /// Calls `emit` with each entry of the document: first the keys, among which may be duplicates,

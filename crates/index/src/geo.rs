@@ -12,7 +12,8 @@ use windrow_mql::{Error, interrupt};
 
 use crate::definition::{Definition, GeoDefinition, KeyField, KeyKind};
 use crate::follow::{State, enter_element, follow};
-use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, Scratch};
+use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Scratch};
+use crate::sink::Emit;
 
 const NO_SHAPE: i32 = 16755;
 const NO_PAIR: i32 = 13026;

@@ -9,7 +9,8 @@ use windrow_document::{Document, ValueRef, key};
 use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyKind};
-use crate::output::{Emit, Scratch};
+use crate::output::Scratch;
+use crate::sink::Emit;
 
 /// The error code if a field of a hashed index contains an array.
 const ARRAY: i32 = 16766;

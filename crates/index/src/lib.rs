@@ -50,7 +50,8 @@
 //! - [`partial`]: the filters of partial indexes
 //! - [`conflict`]: conflicts between requested and existing indexes
 //! - `paths`: the paths that a wildcard index covers
-//! - `output`: where entries go, and the buffers for them
+//! - `sink`: where entries go
+//! - `output`: the buffers for entries
 //! - `marks`: the entries that tell which paths met arrays
 //! - `follow`: follows a path through a document
 //! - [`entries`]: the entries of a document; ordinary indexes
@@ -75,13 +76,15 @@ pub mod parse;
 pub mod partial;
 mod paths;
 pub mod search;
+mod sink;
 pub mod text;
 pub mod wildcard;
 
 pub use definition::{Definition, GeoDefinition, KeyField, KeyKind, TextDefinition, TextField};
 pub use marks::{MARK, Multikey, is_mark};
-pub use output::{ENTRIES_PER_DOCUMENT_MAX, EntrySink, KeyNumber, Scratch};
+pub use output::{ENTRIES_PER_DOCUMENT_MAX, Scratch};
 pub use parse::{EXPIRE_SECONDS_MAX, check_options_of_ids, check_version, without_unknown_options};
 pub use paths::Wildcard;
+pub use sink::{EntrySink, KeyNumber};
 pub use text::score_of;
 pub use windrow_mql::Error;

@@ -10,7 +10,8 @@ use windrow_text::{Language, TextVersion, term_key};
 
 use crate::definition::{Definition, KeyField, KeyKind, TextDefinition};
 use crate::follow::{State, follow};
-use crate::output::{EntrySink, KeyNumber, Scratch, TextScratch};
+use crate::output::{Scratch, TextScratch};
+use crate::sink::{EntrySink, KeyNumber};
 
 /// The error code if the language of a document is not a string.
 const LANGUAGE_NO_STRING: i32 = 17261;

@@ -24,8 +24,9 @@ use windrow_invariant::Bug;
 use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyField, KeyKind};
-use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, Scratch};
+use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Scratch};
 use crate::paths::{PathRelation, Wildcard};
+use crate::sink::Emit;
 
 /// The name of the key part that contains the path of the value. It precedes the value.
 pub const PATH_FIELD: &str = "$_path";

@@ -21,7 +21,7 @@ use super::keys::{
 };
 use super::mapping::{DocumentMapping, FieldMapping, StringMapping};
 use super::path_entries::{AnalysisRules, PathEntries};
-use crate::output::EntrySink;
+use crate::sink::EntrySink;
 
 /// The subtype of UUIDs in binary values, and their length in bytes.
 const UUID_SUBTYPE: u8 = 4;

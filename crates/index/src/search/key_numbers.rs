@@ -2,7 +2,7 @@
 
 use windrow_text::{KeptTerms, TermGeneration};
 
-use crate::output::KeyNumber;
+use crate::sink::KeyNumber;
 
 /// Numbers keys, and decides when words and terms are forgotten.
 pub(super) struct KeyNumbers {

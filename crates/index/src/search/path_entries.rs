@@ -9,7 +9,7 @@ use windrow_text::{Language, SearchTokenizer, TermTable, TextWords};
 use super::key_numbers::KeyNumbers;
 use super::keys::{EXISTS, TERM, TERM_BYTES_MAX};
 use super::mapping::IndexOptions;
-use crate::output::EntrySink;
+use crate::sink::EntrySink;
 
 /// The number of positions between the strings of one field: phrases do not match across them.
 pub const VALUE_GAP: u32 = 100;
