@@ -14,7 +14,12 @@ use std::collections::{HashMap, HashSet};
 
 const SOFT_HYPHEN: char = '\u{ad}';
 
-/// A hyphen at the end of a line between two lower-case letters.
+/// The numbers of capitals before and after the hyphen of a divided word in capitals. Shorter ones
+/// are mostly abbreviations: `EUC-JP`.
+const CAPITALS_BEFORE_MIN: usize = 2;
+const CAPITALS_AFTER_MIN: usize = 3;
+
+/// A hyphen at the end of a line between two lower-case letters, or in a word in capitals.
 struct LineBreak {
     /// The range of the hyphen, the line end and the indentation of the next line.
     hyphen: usize,
@@ -80,7 +85,8 @@ fn find_break(text: &str, end: usize) -> Option<LineBreak> {
     let after = rest.trim_start_matches([' ', '\t']);
     let first = last_word(before);
     let second = first_word(after);
-    let divides = first.ends_with(char::is_lowercase) && second.starts_with(char::is_lowercase);
+    let divides = first.ends_with(char::is_lowercase) && second.starts_with(char::is_lowercase)
+        || is_capitals(first, CAPITALS_BEFORE_MIN) && is_capitals(second, CAPITALS_AFTER_MIN);
     divides.then(|| LineBreak {
         hyphen: before.len(),
         resume: text.len() - after.len(),
@@ -88,6 +94,11 @@ fn find_break(text: &str, end: usize) -> Option<LineBreak> {
         first: first.to_lowercase(),
         second: second.to_lowercase(),
     })
+}
+
+/// Returns `true` if a word consists of at least `count_min` capitals.
+fn is_capitals(word: &str, count_min: usize) -> bool {
+    word.chars().all(char::is_uppercase) && word.chars().count() >= count_min
 }
 
 fn last_word(text: &str) -> &str {
@@ -174,8 +185,22 @@ mod tests {
         check("infor\u{ad}\nmation so\u{ad}ft", "information soft");
         check("grün\u{2010}\nlich, grünlich", "grünlich, grünlich");
         check("so\u{ad}ft", "soft");
+        check("FOR IN-\nCIDENTAL", "FOR IN\u{ad}CIDENTAL");
+        check("EX-\nPRESSED or expressed", "EXPRESSED or expressed");
+        check("EX-\nPRESSED, EX-PRESSED", "EX-\nPRESSED, EX-PRESSED");
         for same in [
-            "A-\nZ", "1-\n2", "a -\nb", "a-\nB", "-\nx", "x-", "x-\n", "",
+            "EUC-\nJP",
+            "X-\nRAY",
+            "IN-\nCidental",
+            "in-\nCIDENTAL",
+            "A-\nZ",
+            "1-\n2",
+            "a -\nb",
+            "a-\nB",
+            "-\nx",
+            "x-",
+            "x-\n",
+            "",
         ] {
             check(same, same);
         }

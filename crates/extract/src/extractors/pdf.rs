@@ -1,5 +1,6 @@
 //! Extracts text from PDF. The page interpreter draws to a device that records glyphs.
 
+mod direction;
 mod interactive;
 mod layout;
 mod text_device;
@@ -311,6 +312,42 @@ mod tests {
         check("[(\\250) -1000 (x)] TJ", "¨ x");
         check("[(`) 444 (a)] TJ", "à");
         check("(`a` ~b) Tj", "`a` ~b");
+    }
+
+    /// A search for a Hebrew or Arabic word found only documents whose letters are drawn from right
+    /// to left, with drawn spaces.
+    #[test]
+    fn words_from_right_to_left_are_in_reading_order() {
+        // The font has letters of Hebrew instead of capitals: A is א, and B is ב.
+        let map = "/CIDInit begincmap 1 begincodespacerange <00> <FF> endcodespacerange \
+            2 beginbfrange <20> <40> <0020> <41> <5A> <05D0> endbfrange \
+            1 beginbfrange <61> <7A> <0061> endbfrange endcmap";
+        let map = format!("<< /Length {} >>\nstream\n{map}\nendstream", map.len());
+        let check = |drawn: &str, expected: &str| {
+            let content = format!("BT /F 10 Tf 50 700 Td {drawn} ET");
+            let file = build_pdf_with("<< >>", &[&content], "", "", std::slice::from_ref(&map));
+            let file = String::from_utf8(file).unwrap();
+            let file = file.replace(
+                "/WinAnsiEncoding >>",
+                "/WinAnsiEncoding /ToUnicode 7 0 R >>",
+            );
+            let found = read(file.as_bytes(), &Limits::default()).unwrap();
+            assert_eq!(found.text, expected, "{drawn}");
+        };
+        check("(CBA word) Tj", "אבג word");
+        check("[(FED) -400 (CBA)] TJ", "אבג דהו");
+        check(
+            "(FED CBA) Tj 0 -14 Td (word 12 CB) Tj",
+            "אבג דהו\nword 12 בג",
+        );
+        // A is 667 wide, the others 667 or 722.
+        let letter = |letter: char, x: u32| format!("1 0 0 1 {x} 700 Tm ({letter}) Tj ");
+        let word = |letters: [char; 3], x: u32| {
+            let places = letters.into_iter().zip([x, x - 7, x - 14]);
+            places.map(|(it, x)| letter(it, x)).collect::<String>()
+        };
+        let words = word(['A', 'B', 'A'], 300) + &word(['B', 'A', 'B'], 275);
+        check(&words, "אבא באב");
     }
 
     /// Among them are pages without text, with spaces only, and with a hyphen at their end.

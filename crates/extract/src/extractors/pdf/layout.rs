@@ -7,6 +7,7 @@
 
 use hayro_interpret::kurbo::{Affine, Vec2};
 
+use super::direction::{DrawingOrder, is_right_to_left, is_vowel_sign};
 use crate::accents::{add_accent, combining_mark, typed_accent};
 use crate::encoding::{BoundedText, truncate};
 use crate::hyphenation::join_divided_words;
@@ -65,6 +66,11 @@ impl GlyphBox {
         self.origin + self.direction * self.advance
     }
 
+    /// Returns `true` if this glyph is right of another one, seen along the line.
+    fn is_after(&self, other: &GlyphBox) -> bool {
+        (self.origin - other.origin).dot(self.direction) > 0.0
+    }
+
     /// Returns `true` if the middle of the accent is above this glyph.
     fn is_below(&self, accent: &GlyphBox) -> bool {
         let middle = accent.origin + accent.direction * (accent.advance / 2.0);
@@ -90,6 +96,11 @@ pub(crate) struct TextLayout {
     /// The glyph before the last one.
     previous_glyph: Option<GlyphBox>,
     gap: GlyphGap,
+    /// The last glyph is left of the glyph before it, seen along the line.
+    is_backward: bool,
+    /// The position of the current line in the text.
+    line_start: usize,
+    drawing_order: DrawingOrder,
     /// The last glyph if it is an accent that may belong to the next letter.
     accent: Option<Accent>,
     /// Ended pages since the last character.
@@ -117,6 +128,9 @@ impl TextLayout {
             last_glyph: None,
             previous_glyph: None,
             gap: GlyphGap::Nothing,
+            is_backward: false,
+            line_start: 0,
+            drawing_order: DrawingOrder::default(),
             accent: None,
             ended_pages: 0,
             bytes_max,
@@ -132,7 +146,7 @@ impl TextLayout {
                 accent.is_above_next = true;
                 self.last_glyph = Some(glyph);
                 self.gap = match accent.before {
-                    Some(before) => measure_gap(&before, &glyph),
+                    Some(before) => measure_gap(&before, &glyph, false),
                     None => accent.gap,
                 };
                 return;
@@ -143,7 +157,10 @@ impl TextLayout {
         if let Some(last) = self.previous_glyph
             && self.gap != GlyphGap::Page
         {
-            self.gap = measure_gap(&last, &glyph);
+            self.is_backward = last.is_after(&glyph);
+            let is_reversed = self.is_backward
+                && (self.drawing_order.is_backward() || self.text.ends_with(is_right_to_left));
+            self.gap = measure_gap(&last, &glyph, is_reversed);
         }
     }
 
@@ -212,6 +229,10 @@ impl TextLayout {
             }
             return;
         }
+        if is_right_to_left(character) {
+            self.append_right_to_left(character);
+            return;
+        }
         self.close_gap();
         match split_ligature(character) {
             Some(letters) => self.text.push_str(letters),
@@ -220,8 +241,37 @@ impl TextLayout {
         self.truncated = truncate(&mut self.text, self.bytes_max);
     }
 
+    /// Appends a character of a script that is written from right to left.
+    fn append_right_to_left(&mut self, character: char) {
+        if is_vowel_sign(character) && self.previous_glyph.is_some() {
+            // The next letter is placed beside the last one, and not beside the sign.
+            self.last_glyph = self.previous_glyph;
+            self.gap = GlyphGap::Nothing;
+        } else {
+            let last = self.text.chars().next_back();
+            let last = last.filter(|_| matches!(self.gap, GlyphGap::Nothing | GlyphGap::Space));
+            self.close_gap();
+            self.drawing_order.add_step(last, self.is_backward);
+        }
+        self.text.push(character);
+        self.truncated = truncate(&mut self.text, self.bytes_max);
+    }
+
+    /// Brings the last line into the order of reading.
+    fn end_line(&mut self) {
+        let order = std::mem::take(&mut self.drawing_order);
+        // A text that was cut may end before the line.
+        let line = self.text.get(self.line_start..);
+        if let Some(read) = line.and_then(|line| order.read_line(line)) {
+            self.text.truncate(self.line_start);
+            self.text.push_str(&read);
+        }
+        self.line_start = self.text.len();
+    }
+
     pub(crate) fn end_page(&mut self) {
         self.flush_accent();
+        self.end_line();
         self.last_glyph = None;
         self.previous_glyph = None;
         self.gap = GlyphGap::Page;
@@ -240,6 +290,7 @@ impl TextLayout {
         }
         self.close_gap();
         self.text.push_str(&text);
+        self.line_start = self.text.len();
         (self.gap, self.ended_pages) = (GlyphGap::Page, ended_pages);
         self.truncated = next.truncated || truncate(&mut self.text, self.bytes_max);
     }
@@ -252,7 +303,9 @@ impl TextLayout {
     /// separated by form feeds, so the number of form feeds before a word determines its page.
     pub(crate) fn finish(mut self) -> BoundedText {
         self.flush_accent();
-        BoundedText::from_trimmed(join_divided_words(self.text), self.truncated)
+        self.end_line();
+        let is_cut = truncate(&mut self.text, self.bytes_max);
+        BoundedText::from_trimmed(join_divided_words(self.text), self.truncated || is_cut)
     }
 
     fn close_gap(&mut self) {
@@ -265,12 +318,17 @@ impl TextLayout {
         match gap {
             GlyphGap::Nothing => {}
             GlyphGap::Space => self.text.push(' '),
-            GlyphGap::Line => self.text.push('\n'),
+            GlyphGap::Line => {
+                self.end_line();
+                self.text.push('\n');
+                self.line_start = self.text.len();
+            }
             GlyphGap::Page => {
                 if !self.text.is_empty() {
                     self.text.push('\n');
                 }
                 self.text.extend(std::iter::repeat_n('\u{c}', ended_pages));
+                self.line_start = self.text.len();
             }
         }
     }
@@ -283,10 +341,15 @@ fn find_mark(character: char) -> Option<char> {
     combining_mark(character).or(typed)
 }
 
-/// Returns the separator between two glyphs.
-fn measure_gap(last: &GlyphBox, next: &GlyphBox) -> GlyphGap {
+/// Returns the separator between two glyphs. `is_reversed` is `true` if they are written from right
+/// to left.
+fn measure_gap(last: &GlyphBox, next: &GlyphBox, is_reversed: bool) -> GlyphGap {
     let size = last.size.max(next.size);
-    let step = next.origin - last.end();
+    let step = if is_reversed {
+        last.origin - next.end()
+    } else {
+        next.origin - last.end()
+    };
     let along = step.dot(last.direction);
     let across = step.cross(last.direction).abs();
     let turned = last.direction.dot(next.direction) < 0.9;
