@@ -44,25 +44,15 @@ impl Definition {
         scratch: &mut Scratch,
         sink: &mut dyn EntrySink,
     ) -> Result<(), Error> {
-        if self.search.is_none() && self.text.is_none() {
+        if !self.has_terms() {
             return self.entries(document, scratch, &mut |key, payload| {
                 sink.entry(key, payload)
             });
         }
         scratch.marks.clear();
-        match &self.partial {
-            Some(filter) if !filter.matches(document)? => Ok(()),
-            _ => self.term_entries(document, scratch, sink),
+        if self.excludes(document)? {
+            return Ok(());
         }
-    }
-
-    /// Emits the entries of a search index or of a text index.
-    fn term_entries(
-        &self,
-        document: Document<'_>,
-        scratch: &mut Scratch,
-        sink: &mut dyn EntrySink,
-    ) -> Result<(), Error> {
         if let Some(search) = &self.search {
             search.entries(document, &mut scratch.search, sink);
         }
@@ -72,6 +62,18 @@ impl Definition {
         Ok(())
     }
 
+    fn has_terms(&self) -> bool {
+        self.is_search() || self.is_text()
+    }
+
+    /// Returns `true` if the filter of a partial index does not match the document.
+    fn excludes(&self, document: Document<'_>) -> Result<bool, Error> {
+        match &self.partial {
+            Some(filter) => Ok(!filter.matches(document)?),
+            None => Ok(false),
+        }
+    }
+
     /// As [`Definition::entries`], but without the marks.
     pub fn keys(
         &self,
@@ -79,14 +81,12 @@ impl Definition {
         scratch: &mut Scratch,
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
-        scratch.marks.clear();
-        if let Some(filter) = &self.partial
-            && !filter.matches(document)?
-        {
-            return Ok(());
+        if self.has_terms() {
+            return self.numbered_entries(document, scratch, &mut Unnumbered(emit));
         }
-        if self.search.is_some() || self.text.is_some() {
-            return self.term_entries(document, scratch, &mut Unnumbered(emit));
+        scratch.marks.clear();
+        if self.excludes(document)? {
+            return Ok(());
         }
         if let Some(wildcard) = &self.wildcard {
             return self.wildcard_entries(wildcard, document, scratch, emit);

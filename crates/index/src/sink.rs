@@ -8,7 +8,7 @@ pub type Emit<'e> = dyn FnMut(&[u8], &[u8]) + 'e;
 /// The number of a key that further documents will probably have, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyNumber {
-    /// The generation in which the number stands for the key.
+    /// Within a generation, a number always stands for the same key.
     pub generation: TermGeneration,
     /// The number. Numbers begin at 0 and have few gaps.
     pub number: u32,

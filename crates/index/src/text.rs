@@ -5,7 +5,7 @@ use windrow_document::path::Path;
 use windrow_document::{Array, Document, ValueRef, key};
 use windrow_mql::Error;
 use windrow_postings::Posting;
-use windrow_postings::payload::put_position;
+use windrow_postings::payload::put_positions;
 use windrow_text::{Language, TextVersion, term_key};
 
 use crate::definition::{Definition, KeyField, KeyKind, TextDefinition};
@@ -69,7 +69,7 @@ impl Definition {
         for found in terms.postings() {
             positions.clear();
             if text.positions {
-                put_positions(found.positions, positions);
+                put_positions(positions, found.positions);
             }
             let posting = Posting {
                 frequency: found.frequency,
@@ -145,15 +145,6 @@ impl Definition {
                 ),
             )),
         }
-    }
-}
-
-/// Appends positions as a posting has them.
-fn put_positions(positions: &[u32], into: &mut Vec<u8>) {
-    let mut last = None;
-    for position in positions {
-        put_position(into, last, *position);
-        last = Some(*position);
     }
 }
 

@@ -29,8 +29,7 @@ impl<'a> Posting<'a> {
     /// use windrow_postings::{Posting, payload};
     ///
     /// let mut positions = Vec::new();
-    /// payload::put_position(&mut positions, None, 3);
-    /// payload::put_position(&mut positions, Some(3), 9);
+    /// payload::put_positions(&mut positions, &[3, 9]);
     /// let posting = Posting { frequency: 2, length: 12, score: None, positions: &positions };
     /// let mut bytes = Vec::new();
     /// posting.write(&mut bytes);
@@ -97,6 +96,15 @@ pub const FREQUENCY_MAX: u32 = u32::MAX >> 1;
 /// Appends a position to those of a posting. `before` is the previous position, if there is one.
 pub fn put_position(positions: &mut Vec<u8>, before: Option<u32>, position: u32) {
     varint::put(positions, position.wrapping_sub(before.unwrap_or(0)));
+}
+
+/// Appends the positions of a posting, which are in increasing order.
+pub fn put_positions(into: &mut Vec<u8>, positions: &[u32]) {
+    let mut last = None;
+    for position in positions {
+        put_position(into, last, *position);
+        last = Some(*position);
+    }
 }
 
 /// Appends a number that [`Posting::position_steps`] has returned.

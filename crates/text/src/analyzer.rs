@@ -120,79 +120,49 @@ impl Analyzer {
 
     /// Calls `visit` with each term of `text` in order. Stop words are skipped.
     pub fn terms(&mut self, text: &str, mut visit: impl FnMut(Term<'_>)) {
-        let (mut end, mut position) = (0, 0);
-        while let Some(word) = self.rules.next_word(text, end) {
-            end = word.range.end;
-            let raw = word.text(text);
-            if let Some(term) = self.term(raw, word.classes) {
+        let mut position = 0;
+        self.words(text, |analyzer, word| {
+            if let Some(term) = analyzer.term_of(&word) {
                 visit(Term {
                     term,
-                    raw,
+                    raw: word.text,
                     range: word.range,
                     position,
                 });
             }
             position += 1;
-        }
+        });
     }
 
     /// Calls `visit` with each word of `text` in order, and with the analyzer. Stop words are not
     /// skipped.
-    pub(crate) fn words(
-        &mut self,
-        text: &str,
-        mut visit: impl FnMut(&mut Analyzer, WrittenWord<'_>),
-    ) {
+    pub(crate) fn words(&mut self, text: &str, mut visit: impl FnMut(&mut Analyzer, Word<'_>)) {
         let mut end = 0;
         while let Some(word) = self.rules.next_word(text, end) {
             end = word.range.end;
-            let written = WrittenWord {
-                text: word.text(text),
-                range: word.range,
-                classes: word.classes,
-            };
-            visit(self, written);
+            visit(self, word);
         }
     }
 
     /// Returns the term of a word, or `None` for a stop word.
-    pub(crate) fn term_of<'a>(&'a mut self, word: WrittenWord<'a>) -> Option<&'a str> {
-        self.term(word.text, word.classes)
-    }
-
-    fn term<'a>(&'a mut self, raw: &'a str, classes: u8) -> Option<&'a str> {
-        let folded = self.rules.fold(raw, classes, &mut self.folded);
+    pub(crate) fn term_of<'a>(&'a mut self, word: &Word<'a>) -> Option<&'a str> {
+        let folded = self.rules.fold(word.text, word.classes, &mut self.folded);
         if self.stop_words.contains(folded) {
             return None;
         }
-        let form = self.rules.stemmed_form(raw, folded, classes);
+        let form = self.rules.stemmed_form(word.text, folded, word.classes);
         let stem = self.stemmer.stem(form.text, form.case);
         Some(self.rules.strip(stem, &mut self.stripped))
     }
 }
 
-/// A word as it is written in a text.
-pub(crate) struct WrittenWord<'t> {
+/// A word that the scan found, as it is written in the text.
+pub(crate) struct Word<'t> {
     pub(crate) text: &'t str,
     /// The byte range of the word in the text.
     pub(crate) range: Range<usize>,
-    /// The classes of its bytes, ORed.
-    classes: u8,
-}
-
-/// A word that the scan found.
-struct Word {
-    range: Range<usize>,
     /// The classes of the word's bytes, ORed.
     classes: u8,
-}
-
-impl Word {
-    /// Returns the word. `text` must be the text that was scanned.
-    fn text<'t>(&self, text: &'t str) -> &'t str {
-        let word = text.get(self.range.clone());
-        word.unwrap_or_else(|| unreachable!("{:?} is no word of {} bytes", self.range, text.len()))
-    }
 }
 
 /// The form of a word that is stemmed: as written, or with folded case.
@@ -219,7 +189,7 @@ impl Rules {
     }
 
     /// Returns the first word that starts at byte `position` or later.
-    fn next_word(&self, text: &str, position: usize) -> Option<Word> {
+    fn next_word<'t>(&self, text: &'t str, position: usize) -> Option<Word<'t>> {
         let bytes = text.as_bytes();
         let mut start = position;
         loop {
@@ -245,7 +215,11 @@ impl Rules {
             classes |= class;
             end += length;
         }
+        let Some(word) = text.get(start..end) else {
+            unreachable!("{start}..{end} is not a word of {} bytes", text.len());
+        };
         Some(Word {
+            text: word,
             range: start..end,
             classes,
         })

@@ -7,7 +7,7 @@ const TERMS_MAX_SMALL: usize = 1 << 12;
 const BYTES_MAX: usize = 1 << 20;
 
 /// Decides when words and terms are forgotten. Most texts repeat their words, so that many are kept.
-/// Where words hardly repeat, as random ones, large tables would only be slower than small ones.
+/// If words hardly repeat, as random ones do, large tables would only be slower than small ones.
 ///
 /// ```
 /// use windrow_text::KeptTerms;
@@ -41,7 +41,7 @@ impl KeptTerms {
         self.lookups = self.lookups.saturating_add(words);
     }
 
-    /// Returns `true` if words repeat, so that it is worth using the numbers of terms.
+    /// Returns `true` if words repeat. Otherwise the numbers of terms are not worth using.
     pub fn are_repeated(&self) -> bool {
         self.terms_max == TERMS_MAX
     }

@@ -4,6 +4,7 @@
 //! written: case folding, stop words, stems and diacritics are applied to new words only.
 
 use crate::analyzer::Analyzer;
+use crate::by_language::ByLanguage;
 use crate::kept_terms::KeptTerms;
 use crate::language::{Language, TextVersion};
 use crate::term_table::TermTable;
@@ -15,8 +16,7 @@ const NO_TERM: u32 = u32::MAX;
 pub(crate) struct KnownTerms {
     version: TextVersion,
     terms: TermTable,
-    /// By number of the language.
-    languages: Vec<(usize, KnownWords)>,
+    languages: ByLanguage<KnownWords>,
     kept: KeptTerms,
 }
 
@@ -43,12 +43,12 @@ impl KnownTerms {
         KnownTerms {
             version,
             terms: TermTable::default(),
-            languages: Vec::new(),
+            languages: ByLanguage::default(),
             kept: KeptTerms::default(),
         }
     }
 
-    /// Returns `true` if words repeat, so that it is worth using the numbers of terms.
+    /// Returns `true` if words repeat. Otherwise the numbers of terms are not worth using.
     pub(crate) fn are_repeated(&self) -> bool {
         self.kept.are_repeated()
     }
@@ -61,7 +61,7 @@ impl KnownTerms {
     /// Forgets all terms if there are too many to keep. Returns `true` if it does: numbers then
     /// stand for other terms.
     pub(crate) fn forget_if_full(&mut self) -> bool {
-        let words = self.languages.iter().map(|(_, known)| &known.words);
+        let words = self.languages.iter().map(|known| &known.words);
         let (mut count, mut bytes) = (0, 0);
         for table in words.chain([&self.terms]) {
             count += table.len();
@@ -70,7 +70,7 @@ impl KnownTerms {
         let is_full = self.kept.is_full(count, bytes);
         if is_full {
             self.terms.clear();
-            for (_, known) in &mut self.languages {
+            for known in self.languages.iter_mut() {
                 known.words.clear();
                 known.terms.clear();
             }
@@ -85,25 +85,28 @@ impl KnownTerms {
         language: Language,
         mut visit: impl FnMut(Occurrence),
     ) {
-        let language_index = self.language_index(language);
         let KnownTerms {
-            terms, languages, ..
+            version,
+            terms,
+            languages,
+            kept,
         } = self;
-        let Some((_, known)) = languages.get_mut(language_index) else {
-            return;
-        };
         let KnownWords {
             analyzer,
             words,
             terms: term_of_word,
-        } = known;
+        } = languages.get(language, || KnownWords {
+            analyzer: Analyzer::new(language, *version),
+            words: TermTable::default(),
+            terms: Vec::new(),
+        });
         let mut position = 0;
         analyzer.words(text, |analyzer, word| {
             let number = words.number_in(text, word.range.clone());
             let term = match term_of_word.get(number as usize) {
                 Some(term) => *term,
                 None => {
-                    let term = analyzer.term_of(word);
+                    let term = analyzer.term_of(&word);
                     let term = term.map_or(NO_TERM, |term| terms.number(term));
                     term_of_word.push(term);
                     term
@@ -114,25 +117,7 @@ impl KnownTerms {
             }
             position += 1;
         });
-        self.kept.count_lookups(position as usize);
-    }
-
-    /// Returns the index of the words of a language.
-    fn language_index(&mut self, language: Language) -> usize {
-        let number = language.number();
-        let known = self
-            .languages
-            .iter()
-            .position(|(known, _)| *known == number);
-        known.unwrap_or_else(|| {
-            let words = KnownWords {
-                analyzer: Analyzer::new(language, self.version),
-                words: TermTable::default(),
-                terms: Vec::new(),
-            };
-            self.languages.push((number, words));
-            self.languages.len() - 1
-        })
+        kept.count_lookups(position as usize);
     }
 }
 

@@ -51,6 +51,7 @@
 )]
 
 mod analyzer;
+mod by_language;
 mod characters;
 mod highlight;
 mod kept_terms;
@@ -63,6 +64,7 @@ mod search_analyzer;
 mod stem;
 mod stop_words;
 mod term_key;
+mod term_places;
 mod term_table;
 mod word_head;
 
@@ -81,6 +83,7 @@ pub use search_analyzer::{
     VisitToken, WordBoundaries,
 };
 pub use term_key::{TERM_KEY_BYTES_MAX, term_key};
+pub use term_places::TermPlaces;
 pub use term_table::{TermGeneration, TermTable};
 
 /// Returns the part of a string before its first NUL, or the whole string if it has none.

@@ -3,11 +3,11 @@
 
 use memchr::memmem::Finder;
 
-use crate::analyzer::Sensitivity;
+use crate::analyzer::{Analyzer, Sensitivity};
+use crate::by_language::ByLanguage;
 use crate::characters::{CaseFolding, characters};
 use crate::language::{Grammar, Language, TextVersion};
 use crate::query::Query;
-use crate::score::Analyzers;
 use crate::visible;
 
 /// Tests the strings of documents against a query.
@@ -25,7 +25,7 @@ use crate::visible;
 /// ```
 pub struct Matcher<'q> {
     query: &'q Query,
-    analyzers: Analyzers,
+    analyzers: ByLanguage<Analyzer>,
     folded_value: String,
     phrases: Vec<Phrase<'q>>,
     negated_phrases: Vec<Phrase<'q>>,
@@ -45,7 +45,7 @@ impl<'q> Matcher<'q> {
             |texts: &'q [String]| texts.iter().map(|text| Phrase::new(text, query)).collect();
         Matcher {
             query,
-            analyzers: Analyzers::new(query.version(), query.sensitivity()),
+            analyzers: ByLanguage::default(),
             folded_value: String::new(),
             phrases: phrases(query.phrases()),
             negated_phrases: phrases(query.negated_phrases()),
@@ -86,7 +86,11 @@ impl<'q> Matcher<'q> {
         if has_positive_term && negated.is_empty() {
             return found;
         }
-        self.analyzers.get(language).terms(text, |token| {
+        let query = self.query;
+        let analyzer = self.analyzers.get(language, || {
+            Analyzer::with_sensitivity(language, query.version(), query.sensitivity())
+        });
+        analyzer.terms(text, |token| {
             found.positive = found.positive || contains(positive, token.term);
             found.negated = found.negated || contains(negated, token.term);
         });

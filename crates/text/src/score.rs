@@ -11,9 +11,9 @@
 //! The formula is MongoDB's. The recorded searches in `tests/` verify it to the last bit, so the
 //! order of the floating-point operations is part of it.
 
-use crate::analyzer::{Analyzer, Sensitivity};
 use crate::known_terms::KnownTerms;
 use crate::language::{Language, TextVersion};
+use crate::term_places::TermPlaces;
 use crate::term_table::TermGeneration;
 use crate::visible;
 
@@ -35,10 +35,8 @@ const WHOLE_VALUE_ADJUSTMENT: f64 = 1.1;
 /// ```
 pub struct DocumentTerms {
     known: KnownTerms,
-    /// By the number of the term: its entry.
-    places: Vec<Place>,
-    /// The number of the document.
-    document: u32,
+    /// The places of the terms in the entries.
+    places: TermPlaces,
     generation: TermGeneration,
     /// In the order of the first occurrences of the terms.
     entries: Vec<Entry>,
@@ -55,25 +53,6 @@ pub struct DocumentTerms {
     values: u32,
     /// All values so far have weight 1.
     is_unweighted: bool,
-}
-
-/// The number of a document that does not exist.
-const NO_DOCUMENT: u32 = u32::MAX;
-
-/// The entry of a term.
-#[derive(Clone, Copy)]
-struct Place {
-    /// The number of the document that has the entry. The term does not occur in another one.
-    document: u32,
-    entry: u32,
-}
-
-impl Place {
-    /// The place of a term that has not occurred.
-    const NONE: Place = Place {
-        document: NO_DOCUMENT,
-        entry: 0,
-    };
 }
 
 /// Words of different values are so far apart that no phrase spans two values.
@@ -130,8 +109,7 @@ impl DocumentTerms {
     pub fn new(version: TextVersion) -> DocumentTerms {
         DocumentTerms {
             known: KnownTerms::new(version),
-            places: Vec::new(),
-            document: 0,
+            places: TermPlaces::default(),
             generation: TermGeneration::new(),
             entries: Vec::new(),
             in_value: Vec::new(),
@@ -148,14 +126,10 @@ impl DocumentTerms {
     /// too many.
     pub fn clear(&mut self) {
         if self.known.forget_if_full() {
-            self.places.clear();
+            self.places.forget();
             self.generation = TermGeneration::new();
         }
-        self.document += 1;
-        if self.document == NO_DOCUMENT {
-            self.places.fill(Place::NONE);
-            self.document = 0;
-        }
+        self.places.begin_document();
         self.entries.clear();
         self.occurrences.clear();
         (self.next_position, self.length, self.values) = (0, 0, 0);
@@ -163,7 +137,7 @@ impl DocumentTerms {
     }
 
     /// Returns the generation of the numbers of terms, which only [`clear`](Self::clear) changes.
-    /// Returns `None` if terms hardly repeat, so that it is not worth using their numbers.
+    /// Returns `None` if terms hardly repeat: their numbers are not worth using then.
     pub fn generation(&self) -> Option<TermGeneration> {
         self.known.are_repeated().then_some(self.generation)
     }
@@ -172,7 +146,7 @@ impl DocumentTerms {
     /// `weight` is the weight of the field.
     pub fn add(&mut self, text: &str, weight: f64, language: Language) {
         let text = visible(text);
-        let (places, entries, document) = (&mut self.places, &mut self.entries, self.document);
+        let (places, entries) = (&mut self.places, &mut self.entries);
         let in_value = &mut self.in_value;
         let (occurrences, first) = (&mut self.occurrences, self.next_position);
         in_value.clear();
@@ -180,7 +154,10 @@ impl DocumentTerms {
         let mut last = 0;
         self.known.visit(text, language, |found| {
             tokens_count += 1;
-            let index = entry_of(found.term, document, places, entries);
+            let index = places.place(found.term, entries.len());
+            if index as usize == entries.len() {
+                entries.push(Entry::new(found.term));
+            }
             let Some(entry) = entries.get_mut(index as usize) else {
                 unreachable!("a term has the entry {index} of {}", entries.len());
             };
@@ -284,63 +261,6 @@ impl DocumentTerms {
     /// Returns `true` if the document has no terms.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
-    }
-}
-
-/// Returns the index of the entry of a term in a document. Creates it at the first occurrence.
-fn entry_of(term: u32, document: u32, places: &mut Vec<Place>, entries: &mut Vec<Entry>) -> u32 {
-    if term as usize >= places.len() {
-        places.resize(term as usize + 1, Place::NONE);
-    }
-    let Some(place) = places.get_mut(term as usize) else {
-        unreachable!("the table of places was extended to {term}");
-    };
-    if place.document != document {
-        *place = Place {
-            document,
-            entry: entries.len() as u32,
-        };
-        entries.push(Entry::new(term));
-    }
-    place.entry
-}
-
-/// One analyzer per language, created when its first text is added.
-pub(crate) struct Analyzers {
-    version: TextVersion,
-    sensitivity: Sensitivity,
-    by_language: Vec<(usize, Analyzer)>,
-}
-
-impl Analyzers {
-    pub(crate) fn new(version: TextVersion, sensitivity: Sensitivity) -> Analyzers {
-        Analyzers {
-            version,
-            sensitivity,
-            by_language: Vec::new(),
-        }
-    }
-
-    /// Returns the analyzer of a language.
-    pub(crate) fn get(&mut self, language: Language) -> &mut Analyzer {
-        let number = language.number();
-        let index = match self
-            .by_language
-            .iter()
-            .position(|(known, _)| *known == number)
-        {
-            Some(index) => index,
-            None => {
-                let analyzer = Analyzer::with_sensitivity(language, self.version, self.sensitivity);
-                self.by_language.push((number, analyzer));
-                self.by_language.len() - 1
-            }
-        };
-        #[allow(
-            clippy::indexing_slicing,
-            reason = "the index exists after the match above"
-        )]
-        &mut self.by_language[index].1
     }
 }
 

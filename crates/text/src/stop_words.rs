@@ -98,7 +98,7 @@ struct Key {
     length: usize,
 }
 
-/// The seeds of the hashes of stop words. Nobody can choose these words.
+/// The seeds of the hashes of stop words. They need not be random: the words are fixed.
 const SEEDS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xc2b2_ae3d_27d4_eb4f];
 
 impl Key {

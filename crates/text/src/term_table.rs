@@ -102,7 +102,7 @@ impl TermTable {
         let hash = if length <= WordHead::BYTES {
             head.hash(self.seeds)
         } else {
-            self.hash_long(text.as_bytes().get(range.clone()).unwrap_or_default())
+            self.hash_long(slice(text, range.clone()).as_bytes())
         };
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
@@ -116,14 +116,13 @@ impl TermTable {
                 && let Some(row) = self.rows.get(number as usize)
                 && row.head == head
                 && row.length as usize == length
-                && (length <= WordHead::BYTES || self.text_of(row) == text.get(range.clone()))
+                && (length <= WordHead::BYTES || self.text_of(row) == slice(text, range.clone()))
             {
                 return number;
             }
             at = (at + 1) & mask;
         }
-        let term = text.get(range).unwrap_or_default();
-        self.add(term, head, at, hash)
+        self.add(slice(text, range), head, at, hash)
     }
 
     /// Adds a string, whose slot is the one at an index.
@@ -144,12 +143,12 @@ impl TermTable {
     #[inline]
     pub fn term(&self, number: u32) -> &str {
         let row = self.rows.get(number as usize);
-        row.and_then(|row| self.text_of(row)).unwrap_or_default()
+        row.map_or("", |row| self.text_of(row))
     }
 
-    fn text_of(&self, row: &Row) -> Option<&str> {
+    fn text_of(&self, row: &Row) -> &str {
         let start = row.start as usize;
-        self.text.get(start..start + row.length as usize)
+        slice(&self.text, start..start + row.length as usize)
     }
 
     #[cold]
@@ -163,7 +162,7 @@ impl TermTable {
         if row.length as usize <= WordHead::BYTES {
             return row.head.hash(self.seeds);
         }
-        self.hash_long(self.text_of(row).unwrap_or_default().as_bytes())
+        self.hash_long(self.text_of(row).as_bytes())
     }
 
     /// Doubles the number of slots.
@@ -201,6 +200,12 @@ impl TermGeneration {
     pub fn number(self) -> u64 {
         self.0
     }
+}
+
+/// Returns the part of a text with a range.
+fn slice(text: &str, range: Range<usize>) -> &str {
+    let part = text.get(range.clone());
+    part.unwrap_or_else(|| unreachable!("{range:?} is not a part of {} bytes", text.len()))
 }
 
 fn slot(hash: u64, number: u32) -> u64 {

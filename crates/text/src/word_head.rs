@@ -15,15 +15,17 @@ impl WordHead {
     /// be predicted, and a wrong prediction costs more than the rest.
     #[inline]
     pub(crate) fn new(text: &[u8], word: &Range<usize>) -> WordHead {
-        let behind = text.get(word.start..).unwrap_or_default();
-        match behind.first_chunk() {
+        let behind = text.get(word.start..);
+        match behind.and_then(|behind| behind.first_chunk()) {
             Some(bytes) => {
                 let mask = MASKS.get(word.len()).copied().unwrap_or(u128::MAX);
                 WordHead(u128::from_le_bytes(*bytes) & mask)
             }
             None => {
+                let Some(short) = text.get(word.clone()) else {
+                    unreachable!("{word:?} is not a word of {} bytes", text.len());
+                };
                 let mut bytes = [0; WordHead::BYTES];
-                let short = behind.get(..word.len()).unwrap_or_default();
                 bytes
                     .iter_mut()
                     .zip(short)
@@ -38,8 +40,8 @@ impl WordHead {
         WordHead::new(word.as_bytes(), &(0..word.len()))
     }
 
-    /// Returns a hash of the head. It depends on the seeds, so that nobody can choose words with the
-    /// same hash if the seeds are random.
+    /// Returns a hash of the head. If the seeds are random, a client cannot choose words with the same
+    /// hash.
     #[inline]
     pub(crate) fn hash(self, seeds: [u64; 2]) -> u64 {
         let [low, high] = [self.0 as u64, (self.0 >> 64) as u64];

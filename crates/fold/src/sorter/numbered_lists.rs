@@ -12,7 +12,7 @@ pub struct NumberedLists {
 
 const NO_LIST: u32 = u32::MAX;
 
-/// Greater numbers are ignored, so that a gap cannot take much memory.
+/// Greater numbers are ignored. Otherwise a gap in the numbers could take much memory.
 const NUMBERS_MAX: usize = 1 << 20;
 
 impl NumberedLists {

@@ -274,9 +274,8 @@ impl SearchScratch {
             known += entries.known();
             known_bytes += entries.known_bytes();
         }
-        if self.keys.is_full(known, known_bytes) {
+        if self.keys.forget_if_full(known, known_bytes) {
             self.paths.values_mut().for_each(PathEntries::forget);
-            self.keys.forget();
         }
     }
 

@@ -29,8 +29,8 @@ impl KeyNumbers {
         number
     }
 
-    /// Returns a number with its generation. Returns `None` if words hardly repeat, so that it is
-    /// not worth using the numbers.
+    /// Returns a number with its generation. Returns `None` if words hardly repeat: the numbers are
+    /// not worth using then.
     pub fn of(&self, number: u32) -> Option<KeyNumber> {
         self.kept.are_repeated().then_some(KeyNumber {
             generation: self.generation,
@@ -43,10 +43,14 @@ impl KeyNumbers {
         self.kept.count_lookups(words);
     }
 
-    /// Returns `true` if this number of words and terms with this total length is too large, so
-    /// that all must be forgotten. [`forget`](Self::forget) must follow.
-    pub fn is_full(&mut self, terms: usize, bytes: usize) -> bool {
-        self.kept.is_full(terms, bytes)
+    /// Forgets the numbers if this number of words and terms with this total length is too large.
+    /// Returns `true` if it does: all words and terms must be forgotten then.
+    pub fn forget_if_full(&mut self, terms: usize, bytes: usize) -> bool {
+        let is_full = self.kept.is_full(terms, bytes);
+        if is_full {
+            self.forget();
+        }
+        is_full
     }
 
     /// Forgets the numbers.

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use windrow_postings::Posting;
-use windrow_postings::payload::put_position;
-use windrow_text::{Language, SearchTokenizer, TermTable, TextWords};
+use windrow_postings::payload::put_positions;
+use windrow_text::{Language, SearchTokenizer, TermPlaces, TermTable, TextWords};
 
 use super::key_numbers::KeyNumbers;
 use super::keys::{EXISTS, TERM, TERM_BYTES_MAX};
@@ -19,11 +19,11 @@ pub const VALUE_GAP: u32 = 100;
 #[derive(Default)]
 pub(super) struct PathEntries {
     terms: TermTable,
-    /// By the numbers of the terms.
-    known: Vec<KnownTerm>,
+    /// The numbers of keys, by the numbers of the terms.
+    keys: Vec<u32>,
     analyses: Vec<WordAnalyses>,
-    /// The number of the document.
-    document: u32,
+    /// The places of the terms in the counts.
+    places: TermPlaces,
     /// The terms of the document in the order of their first occurrences.
     counts: Vec<TermCount>,
     /// The tokens with positions: the index of the count, and the position.
@@ -40,19 +40,6 @@ pub(super) struct PathEntries {
     payload: Vec<u8>,
     steps: Vec<u8>,
 }
-
-/// A term that a document had.
-#[derive(Clone, Copy)]
-struct KnownTerm {
-    /// The number of its key.
-    key: u32,
-    /// The last document with the term: its number, and the index of the count.
-    document: u32,
-    count: u32,
-}
-
-/// The number of a document that does not exist.
-const NO_DOCUMENT: u32 = u32::MAX;
 
 /// How often a term occurs in the document.
 #[derive(Clone, Copy)]
@@ -107,7 +94,7 @@ const SEVERAL: PackedAnalysis = 1 << 31;
 const UNKNOWN: PackedAnalysis = u32::MAX;
 
 /// A word that is not a single token.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct SeveralTokens {
     first: u32,
     count: u32,
@@ -123,20 +110,16 @@ impl WordAnalyses {
         known.copied().unwrap_or(UNKNOWN)
     }
 
-    /// Returns the word with several tokens that an analysis stands for.
+    /// Returns the word with several tokens, by its analysis.
     fn several(&self, analysis: PackedAnalysis) -> SeveralTokens {
         let several = self.several.get((analysis - SEVERAL) as usize);
-        several.copied().unwrap_or(SeveralTokens {
-            first: 0,
-            count: 0,
-            positions: 1,
-        })
+        *several.unwrap_or_else(|| unreachable!("{analysis} is not the analysis of a word"))
     }
 
     fn tokens(&self, several: SeveralTokens) -> &[(u32, u32)] {
         let first = several.first as usize;
         let tokens = self.tokens.get(first..first + several.count as usize);
-        tokens.unwrap_or_default()
+        tokens.unwrap_or_else(|| unreachable!("{several:?} of {} tokens", self.tokens.len()))
     }
 
     /// Remembers the tokens of a word, which are the last ones from the index `first`, and returns
@@ -201,12 +184,7 @@ impl PathEntries {
     /// Removes what was collected of a document. Buffers stay allocated, and terms and words keep
     /// their numbers.
     pub fn clear(&mut self) {
-        self.document += 1;
-        if self.document == NO_DOCUMENT {
-            let known = self.known.iter_mut();
-            known.for_each(|known| known.document = NO_DOCUMENT);
-            self.document = 0;
-        }
+        self.places.begin_document();
         self.counts.clear();
         self.occurrences.clear();
         self.plain.clear();
@@ -227,7 +205,8 @@ impl PathEntries {
     /// Forgets all words and terms. There must be nothing of a document.
     pub fn forget(&mut self) {
         self.terms.clear();
-        self.known.clear();
+        self.keys.clear();
+        self.places.forget();
         self.analyses.clear();
         self.words.forget();
     }
@@ -319,12 +298,8 @@ impl PathEntries {
     /// Returns the number of a term.
     fn number(&mut self, term: &str, keys: &mut KeyNumbers) -> u32 {
         let number = self.terms.number(term);
-        if number as usize == self.known.len() {
-            self.known.push(KnownTerm {
-                key: keys.next(),
-                document: NO_DOCUMENT,
-                count: 0,
-            });
+        if number as usize == self.keys.len() {
+            self.keys.push(keys.next());
         }
         number
     }
@@ -332,12 +307,8 @@ impl PathEntries {
     /// Adds an occurrence of the term with a number.
     #[inline]
     fn add_term(&mut self, number: u32, position: u32, options: IndexOptions) {
-        let Some(known) = self.known.get_mut(number as usize) else {
-            unreachable!("the term {number} is not one of {}", self.terms.len());
-        };
-        if known.document != self.document {
-            known.document = self.document;
-            known.count = self.counts.len() as u32;
+        let place = self.places.place(number, self.counts.len());
+        if place as usize == self.counts.len() {
             self.counts.push(TermCount {
                 term: number,
                 frequency: 0,
@@ -345,11 +316,11 @@ impl PathEntries {
                 next_place: 0,
             });
         }
-        if let Some(count) = self.counts.get_mut(known.count as usize) {
+        if let Some(count) = self.counts.get_mut(place as usize) {
             count.add(options);
         }
         if options == IndexOptions::Positions {
-            self.occurrences.push((known.count, position));
+            self.occurrences.push((place, position));
         }
         self.length = self.length.saturating_add(1);
     }
@@ -408,7 +379,12 @@ impl PathEntries {
         for count in &self.counts {
             let (positions, behind) = left.split_at_mut(count.positions as usize);
             left = behind;
-            put_positions(positions, &mut self.steps);
+            // A piece of a word can be at a position behind that of the next word.
+            if !positions.is_sorted() {
+                positions.sort_unstable();
+            }
+            self.steps.clear();
+            put_positions(&mut self.steps, positions);
             let posting = Posting {
                 frequency: count.frequency.clamp(1, u32::MAX >> 1),
                 length,
@@ -417,8 +393,8 @@ impl PathEntries {
             };
             payload.clear();
             posting.write(payload);
-            let known = self.known.get(count.term as usize);
-            let number = known.and_then(|known| keys.of(known.key));
+            let number = self.keys.get(count.term as usize);
+            let number = number.and_then(|number| keys.of(*number));
             if number.is_some_and(|number| sink.known_entry(number, payload)) {
                 continue;
             }
@@ -451,19 +427,5 @@ impl PathEntries {
             }
             count.next_place += 1;
         }
-    }
-}
-
-/// Replaces `steps` by the positions as a posting has them.
-fn put_positions(positions: &mut [u32], steps: &mut Vec<u8>) {
-    // A piece of a word can be at a position behind that of the next word.
-    if !positions.is_sorted() {
-        positions.sort_unstable();
-    }
-    steps.clear();
-    let mut last = None;
-    for position in positions.iter() {
-        put_position(steps, last, *position);
-        last = Some(*position);
     }
 }
