@@ -35,6 +35,12 @@ def wait_until(check, seconds=20):
         time.sleep(0.02)
 
 
+def complete_lines(path):
+    """The lines of a log that have their ends. The last one can be in writing while it is read."""
+    text = path.read_text(errors="replace")
+    return text[:text.rfind("\n") + 1]
+
+
 class Server:
     """`windrow serve` on `folder`/data. Starts at once; a `with` block stops it."""
 
@@ -105,7 +111,7 @@ class Server:
         return client
 
     def log(self):
-        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+        return complete_lines(self.log_path) if self.log_path.exists() else ""
 
     def stop(self):
         """Asks the server to end; returns its exit code."""

@@ -9,7 +9,7 @@ import urllib.request
 import pymongo
 import pytest
 
-from windrow_server import ROOT, Server, binary, free_port
+from windrow_server import ROOT, Server, binary, complete_lines, free_port
 
 # The file that MongoDB's packages install.
 OF_PACKAGES = """\
@@ -65,7 +65,7 @@ class Configured(Server):
         return [str(binary()), "serve", "--config", str(self.file), *self.options]
 
     def lines(self, message):
-        logged = [json.loads(line) for line in self.written_log.read_text().splitlines()]
+        logged = [json.loads(line) for line in complete_lines(self.written_log).splitlines()]
         return [line for line in logged if line["msg"] == message]
 
     def reload(self):
@@ -269,7 +269,8 @@ def test_the_packaged_configuration_is_a_server_for_others(tmp_path):
             client.shop.orders.insert_one({"_id": "a plain text"})
         page = urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics").read().decode()
         assert "windrow_connections" in page
-        events = [json.loads(line)["atype"] for line in open(tmp_path / "log" / "audit.json")]
+        audit_log = complete_lines(tmp_path / "log" / "audit.json")
+        events = [json.loads(line)["atype"] for line in audit_log.splitlines()]
         assert {"startup", "createUser", "authenticate", "createCollection"} <= set(events)
         assert (tmp_path / "run" / f"mongodb-{port}.sock").is_socket()
         log = tmp_path / "log" / "windrow.log"

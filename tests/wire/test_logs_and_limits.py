@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from pymongo.errors import OperationFailure
 
-from windrow_server import Server, binary, free_port, wait_until
+from windrow_server import Server, binary, complete_lines, free_port, wait_until
 
 sys.path.insert(0, str(Path(__file__).parent))
 import certificates  # noqa: E402
@@ -24,7 +24,7 @@ from raw import Raw, op_msg, section  # noqa: E402
 
 
 def messages(path):
-    return [json.loads(line)["msg"] for line in path.read_text().splitlines()]
+    return [json.loads(line)["msg"] for line in complete_lines(path).splitlines()]
 
 
 def rotated(folder):

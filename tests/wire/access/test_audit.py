@@ -11,7 +11,7 @@ import pymongo
 import pytest
 from bson import Binary
 
-from windrow_server import Server, binary
+from windrow_server import Server, binary, complete_lines
 
 SECRET = "PaSsWoRd-4711"
 FIELDS = ["atype", "ts", "uuid", "local", "remote", "users", "roles", "param", "result"]
@@ -24,7 +24,7 @@ def options(path, *more):
 
 
 def read(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in complete_lines(path).splitlines()]
 
 
 @pytest.fixture(scope="module")

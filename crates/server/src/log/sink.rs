@@ -149,10 +149,12 @@ impl Sink {
 
     /// Writes a line.
     pub fn write(&mut self, severity: Severity, line: &str) -> io::Result<()> {
+        // The line and its end are one write, because other processes can write to the same file.
+        let with_end = || format!("{line}\n").into_bytes();
         match self {
-            Sink::Stderr => writeln!(io::stderr(), "{line}"),
-            Sink::Stdout => writeln!(io::stdout(), "{line}"),
-            Sink::File { file, .. } => file.write_all(format!("{line}\n").as_bytes()),
+            Sink::Stderr => io::stderr().write_all(&with_end()),
+            Sink::Stdout => io::stdout().write_all(&with_end()),
+            Sink::File { file, .. } => file.write_all(&with_end()),
             Sink::Syslog {
                 socket,
                 path,
