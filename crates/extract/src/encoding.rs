@@ -177,6 +177,13 @@ pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     !is_unicode && controls * 20 > sample.len()
 }
 
+/// Returns `true` if the beginning of a text is in UTF-16 or UTF-32, whose code units have several
+/// bytes.
+pub(crate) fn is_utf16_or_utf32(bytes: &[u8]) -> bool {
+    let mark = Encoding::for_bom(bytes).filter(|(encoding, _)| *encoding != UTF_8);
+    mark.is_some() || detect_utf32(bytes).is_some() || detect_utf16(bytes).is_some()
+}
+
 /// Truncates `text` to at most `bytes_max` bytes at a character boundary. Returns `true` if it was
 /// longer.
 pub(crate) fn truncate(text: &mut String, bytes_max: usize) -> bool {

@@ -173,7 +173,13 @@ pub fn detect_read_mode(name: &str, head: &[u8], programs: Option<&dyn Programs>
     }
     let found = detected.and_then(|format| Ok((format, format.extractor()?)));
     match found {
-        Ok((_, Extractor::Stream(extract))) => ReadMode::Stream(StreamFormat(extract)),
+        Ok((
+            _,
+            Extractor::Stream(extract)
+            | Extractor::LongDocument {
+                stream: extract, ..
+            },
+        )) => ReadMode::Stream(StreamFormat(extract)),
         Ok((format, Extractor::Parts(_) | Extractor::Database(_))) => {
             ReadMode::Parts(PartsFormat(format))
         }

@@ -90,8 +90,25 @@ pub(crate) enum Extractor {
     Parts(PartsExtractor),
     /// The file contains documents and is read as a stream, with one document in memory.
     Stream(StreamExtractor),
+    /// The file is a single document. `stream` reads a long one in pieces, and passes a short one
+    /// to [`Extraction::extract_bytes`], which calls `whole`.
+    LongDocument {
+        whole: DocumentExtractor,
+        stream: StreamExtractor,
+    },
     /// The file contains documents and is read by random access. It can be divided into parts.
     Database(DatabaseExtractor),
+}
+
+impl Extractor {
+    /// Returns the function that reads the format from a stream.
+    pub(crate) fn stream(self) -> Option<StreamExtractor> {
+        match self {
+            Extractor::Stream(extract) => Some(extract),
+            Extractor::LongDocument { stream, .. } => Some(stream),
+            _ => None,
+        }
+    }
 }
 
 /// Returns the text, title and metadata of a file. The caller sets

@@ -302,7 +302,10 @@ fn read_file(
             Ok(extract_parts(format, &name, &mut reader, context, emit)?)
         }
         ReadMode::Stream(format) => {
-            let mut reader = BufReader::with_capacity(INPUT_BUFFER_BYTES, bytes.chain(file));
+            let capacity = usize::try_from(size).map_or(INPUT_BUFFER_BYTES, |size| {
+                size.clamp(bytes.len(), INPUT_BUFFER_BYTES)
+            });
+            let mut reader = BufReader::with_capacity(capacity, bytes.chain(file));
             Ok(extract_stream(format, &name, &mut reader, context, emit)?)
         }
         ReadMode::WholeFile | ReadMode::Archive => {

@@ -196,7 +196,7 @@ impl<'a> Extraction<'a> {
         let detected = self.detect(&location.to_input(&bytes));
         if !self.is_converted(detected.as_ref().ok().copied(), location) {
             let content_format = detected.clone()?;
-            if let Extractor::Stream(extract) = content_format.extractor()? {
+            if let Some(extract) = content_format.extractor()?.stream() {
                 return extract(self, location, &mut bytes.as_slice().chain(reader));
             }
         }
@@ -259,12 +259,12 @@ impl<'a> Extraction<'a> {
 
     /// Returns `true` if the current document belongs to another part: it is not a member of a
     /// divided container, and belongs to the first part.
-    fn is_of_other_part(&self) -> bool {
+    pub(crate) fn is_of_other_part(&self) -> bool {
         self.division.is_none() && self.limits.file_part.index > 0
     }
 
     /// Appends at most `bytes_max` bytes from a reader.
-    fn read_bytes(
+    pub(crate) fn read_bytes(
         &self,
         format: &'static str,
         reader: &mut dyn BufRead,
@@ -332,7 +332,7 @@ impl<'a> Extraction<'a> {
         bytes: &[u8],
     ) -> Result<(), ExtractError> {
         match format.extractor()? {
-            Extractor::Document(extract) => {
+            Extractor::Document(extract) | Extractor::LongDocument { whole: extract, .. } => {
                 let input = location.to_input(bytes);
                 let document = catch_panic(format.name, || extract(&input, &self.limits))?;
                 self.emit_document(location, document);
@@ -424,9 +424,19 @@ impl<'a> Extraction<'a> {
     /// Emits the document at `location`. Sets its `inner_path`. Sets its language unless it is
     /// source code.
     pub(crate) fn emit_document(&mut self, location: &Location, document: ExtractedDocument) {
-        let Some(mut document) = self.hold(location, document) else {
-            return;
-        };
+        if let Some(document) = self.hold(location, document) {
+            self.emit_piece(location, document, &mut 0);
+        }
+    }
+
+    /// Like [`emit_document`](Self::emit_document), for a piece of a long document.
+    /// `parts_count` is the number of emitted parts of the document.
+    pub(crate) fn emit_piece(
+        &mut self,
+        location: &Location,
+        mut document: ExtractedDocument,
+        parts_count: &mut u64,
+    ) {
         if self.is_of_other_part() {
             return;
         }
@@ -436,7 +446,7 @@ impl<'a> Extraction<'a> {
             document.language =
                 detect_language(document.language.take(), &document.text, &self.languages);
         }
-        for part in split_into_parts(document, self.limits.part_bytes_max) {
+        for part in split_into_parts(document, self.limits.part_bytes_max, parts_count) {
             self.counts.documents += 1;
             self.emit_output(Output::Document(Box::new(part)));
         }

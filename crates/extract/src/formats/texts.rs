@@ -7,7 +7,7 @@ use crate::extractors::{
     message_catalogue, notebook, personal, plain_text, source_code, subtitles, table, texinfo,
     xml_document,
 };
-use crate::format::Extractor::{Container, Document, Stream};
+use crate::format::Extractor::{Container, Document, LongDocument, Stream};
 use crate::format::{Detection, Format};
 
 pub(super) const FORMATS: &[Format] = &[
@@ -189,6 +189,9 @@ pub(super) const FORMATS: &[Format] = &[
         extensions: &["txt"],
         mime_types: &["text/plain"],
         detection: Detection::OtherText,
-        extractor: Some(Document(plain_text::extract)),
+        extractor: Some(LongDocument {
+            whole: plain_text::extract,
+            stream: plain_text::extract_stream,
+        }),
     },
 ];

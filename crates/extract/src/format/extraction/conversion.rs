@@ -342,7 +342,7 @@ impl Extraction<'_> {
         let has_type = |format: &&Format| format.mime_types.contains(&media_type);
         match self.formats.iter().find(has_type) {
             Some(format) => match format.extractor()? {
-                Extractor::Document(extract) => {
+                Extractor::Document(extract) | Extractor::LongDocument { whole: extract, .. } => {
                     let input = Input { name: "", bytes };
                     catch_panic(format.name, || extract(&input, &self.limits))
                 }
