@@ -201,7 +201,7 @@ pub(crate) fn create_entries(collections: &Collections) -> bool {
         let state = collection.state();
         for IndexState { index, .. } in &state.indexes {
             if state.active.entry_backlog(index) >= core.options.entry_backlog_bytes {
-                state.active.index(index, position);
+                state.active.create_entries(index, position);
                 core.background.entries_created.raise();
                 has_worked = true;
             }

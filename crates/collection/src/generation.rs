@@ -216,25 +216,43 @@ impl Generation {
         })
     }
 
-    /// Returns the tail parts of an index. They include all commits up to `position`.
+    /// Returns the tail parts of an index, for a reader. They include all commits up to `position`.
     pub fn index(&self, index: &Index, position: Position) -> Arc<Vec<Arc<TailPart>>> {
         let tail = self.index_tail(index);
-        tail.tail.parts_up_to(position, |from| {
-            let bytes = self.record_bytes.load(Ordering::Acquire);
-            let commits = self.commits_since(from);
-            let covered = covered_position(&commits, position);
-            let density = tail.entries_per_kib.load(Ordering::Relaxed);
-            let parts = self.make_parts(index, &commits, density);
-            let entries: usize = parts.iter().map(TailPart::len).sum();
-            let commit_kib = commit_bytes(&commits).div_ceil(KIB).max(1);
-            let density = entries.div_ceil(commit_kib);
-            tail.entries_per_kib.store(density, Ordering::Relaxed);
-            let part_bytes: usize = parts.iter().map(TailPart::bytes).sum();
-            self.memory.add(part_bytes as u64);
-            tail.covered_bytes.store(bytes, Ordering::Release);
-            tail.searched_bytes.store(0, Ordering::Relaxed);
-            (parts, covered)
-        })
+        let make = |from| self.make_parts_after(from, position, index, &tail);
+        tail.tail.parts_up_to(position, make)
+    }
+
+    /// Creates the entries of an index that the commits up to `position` lack.
+    pub fn create_entries(&self, index: &Index, position: Position) {
+        let tail = self.index_tail(index);
+        let make = |from| self.make_parts_after(from, position, index, &tail);
+        tail.tail.extend_to(position, make);
+    }
+
+    /// Returns tail parts with the entries of an index after `from`, and the position up to which
+    /// they go.
+    fn make_parts_after(
+        &self,
+        from: Position,
+        position: Position,
+        index: &Index,
+        tail: &IndexTail,
+    ) -> (Vec<TailPart>, Position) {
+        let bytes = self.record_bytes.load(Ordering::Acquire);
+        let commits = self.commits_since(from);
+        let covered = covered_position(&commits, position);
+        let density = tail.entries_per_kib.load(Ordering::Relaxed);
+        let parts = self.make_parts(index, &commits, density);
+        let entries: usize = parts.iter().map(TailPart::len).sum();
+        let commit_kib = commit_bytes(&commits).div_ceil(KIB).max(1);
+        let density = entries.div_ceil(commit_kib);
+        tail.entries_per_kib.store(density, Ordering::Relaxed);
+        let part_bytes: usize = parts.iter().map(TailPart::bytes).sum();
+        self.memory.add(part_bytes as u64);
+        tail.covered_bytes.store(bytes, Ordering::Release);
+        tail.searched_bytes.store(0, Ordering::Relaxed);
+        (parts, covered)
     }
 
     /// Creates the entries of an index, on several threads if the commits have many bytes. Until

@@ -27,14 +27,16 @@
 
 mod pieces;
 
+use std::sync::Arc;
+
 use windrow_invariant::Bug;
 use windrow_postings::GROUP;
 
 use crate::entry::{Entry, RecordId, common_prefix, same_key};
 use crate::varint;
 pub use pieces::PostingsForm;
-pub(crate) use pieces::{FieldLengths, PiecePositions};
 use pieces::{PiecePacker, ROWS_MAX};
+pub(crate) use pieces::{PiecePositions, SectionLengths};
 
 /// A block is closed at this size, in bytes before compression.
 pub const BLOCK_BYTES: usize = 32 << 10;
@@ -89,9 +91,9 @@ struct GroupEntry {
 
 impl BlockBuilder {
     /// Creates a builder for entries whose payloads are postings.
-    pub fn for_postings(form: PostingsForm) -> BlockBuilder {
+    pub(crate) fn for_postings(form: PostingsForm, lengths: Arc<SectionLengths>) -> BlockBuilder {
         BlockBuilder {
-            packer: Some(PiecePacker::new(form)),
+            packer: Some(PiecePacker::new(form, lengths)),
             ..BlockBuilder::default()
         }
     }
@@ -99,13 +101,6 @@ impl BlockBuilder {
     /// Takes the positions of the blocks built so far. `None` if the payloads are not postings.
     pub(crate) fn take_positions(&mut self) -> Option<PiecePositions> {
         self.packer.as_mut().map(PiecePacker::take_positions)
-    }
-
-    /// Takes the field lengths of all blocks built so far. Empty if the payloads are not postings.
-    pub(crate) fn take_lengths(&mut self) -> Vec<FieldLengths> {
-        self.packer
-            .as_mut()
-            .map_or(Vec::new(), PiecePacker::take_lengths)
     }
 
     /// Returns the number of entries in the current block.

@@ -3,7 +3,9 @@
 
 use std::cmp::Ordering;
 use std::sync::Arc;
+use std::sync::atomic::{self, AtomicUsize};
 
+use parking_lot::Mutex;
 use windrow_invariant::Bug;
 use windrow_storage::{Position, StorageError};
 
@@ -11,6 +13,7 @@ use crate::cursor::MergeCursor;
 use crate::entry::{Entry, EntryKey, RecordId, compare_keys};
 use crate::section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
 use crate::sections::{RankedSection, Sections};
+use crate::sorted_buffer::SortedBuffer;
 
 /// This many sections of similar size that follow each other in age are merged into one.
 pub const SECTIONS_PER_TIER: usize = 8;
@@ -145,51 +148,204 @@ pub fn write_sections_while(
     options: SectionOptions,
     should_continue: &dyn Fn() -> bool,
 ) -> Result<Option<WrittenSections>, StorageError> {
-    debug_assert!(keep.snapshots.is_sorted(), "{:?}", keep.snapshots);
-    keep.oldest()?;
-    let mut present = SectionTarget::new(sinks.present, options);
-    let mut past = sinks.past.map(|sink| SectionTarget::past(sink, options));
-    let (mut last, mut met) = (EntryTracker::default(), 0u64);
-    let mut is_whole = true;
-    while let Some(mut entry) = merge.current() {
-        met += 1;
-        if met.is_multiple_of(ENTRIES_PER_CHECK) && !should_continue() {
-            return Ok(None);
-        }
-        if until.is_some_and(|until| entry.entry_key() >= until) {
-            is_whole = false;
-            break;
-        }
-        match last.go_to(&entry) {
-            KeyStep::SameKey => {}
-            KeyStep::NewKey => {
-                present.key_is_written = false;
-                past.iter_mut().for_each(|it| it.key_is_written = false);
+    let mut targets = SectionTargets::new(sinks, options);
+    if !targets.write(merge, until, keep, should_continue)? {
+        return Ok(None);
+    }
+    Ok(Some(targets.finish()?))
+}
+
+/// The keys of buffers are divided into this many ranges for each thread, because the ranges do not
+/// take the same time.
+const RANGES_PER_THREAD: usize = 4;
+
+/// Writes the retained versions of buffers, oldest first, on up to `threads` threads. Each writes
+/// ranges of the keys, which together are one section. Sections with filters are written by one
+/// thread.
+pub fn write_buffers(
+    buffers: &[Arc<SortedBuffer>],
+    keep: &Retention,
+    sinks: SectionSinks<'_>,
+    options: SectionOptions,
+    threads: usize,
+) -> Result<WrittenSections, StorageError> {
+    let mut targets = SectionTargets::new(sinks, options);
+    if threads <= 1 || options.filter_bits > 0 {
+        let mut merge = MergeCursor::from_buffers(buffers.iter().cloned())?;
+        targets.write(&mut merge, None, keep, &|| true)?;
+        return targets.finish();
+    }
+    let starts = range_starts(buffers, threads * RANGES_PER_THREAD);
+    let (next, written) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, atomic::Ordering::Relaxed);
+            if number > starts.len() {
+                break;
             }
-            KeyStep::Backward => return Err(merge.out_of_order()),
+            let range = KeyRange {
+                start: number.checked_sub(1).and_then(|last| starts.get(last)),
+                end: starts.get(number),
+            };
+            let range = targets.for_later_range().write_range(buffers, range, keep);
+            written.lock().push((number, range));
         }
-        let seen = keep.is_seen(entry.position, last.newer);
-        let settled = keep.is_settled(entry.position);
-        let hides_present = entry.deleted && keep.older == OlderData::Present;
-        let is_past = last.newer.is_some() || merge.is_past() || entry.deleted && !hides_present;
-        let needless = settled && entry.deleted && keep.older == OlderData::None;
-        if settled {
-            entry.position = Position::ZERO;
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
         }
-        last.newer = Some(entry.position);
-        if seen && !needless {
-            let target = past.as_mut().filter(|_| is_past);
-            target.unwrap_or(&mut present).push(&entry)?;
-        }
-        merge.advance()?;
+        work();
+    });
+    let mut written = written.into_inner();
+    written.sort_unstable_by_key(|(number, _)| *number);
+    for (_, range) in written {
+        targets = targets.append_range(range?)?;
     }
-    if is_whole {
-        merge.check_end()?;
+    let entries: u64 = buffers.iter().map(|buffer| buffer.len() as u64).sum();
+    if targets.entries_read != entries {
+        let read = targets.entries_read;
+        return Err(Bug::new(format!("a fold read {read} of {entries} entries")).into());
     }
-    Ok(Some(WrittenSections {
-        present: present.writer.finish()?,
-        past: past.map_or(Ok(None), |it| it.writer.finish())?,
-    }))
+    targets.finish()
+}
+
+/// The keys from `start` up to, but not including, `end`. `None`: all up to that end.
+#[derive(Clone, Copy)]
+struct KeyRange<'k> {
+    start: Option<&'k Vec<u8>>,
+    end: Option<&'k Vec<u8>>,
+}
+
+/// Returns the keys at which ranges begin, except the first one, in ascending order. The keys of the
+/// longest buffer are taken as a sample of all keys.
+fn range_starts(buffers: &[Arc<SortedBuffer>], ranges: usize) -> Vec<Vec<u8>> {
+    let Some(longest) = buffers.iter().max_by_key(|buffer| buffer.len()) else {
+        return Vec::new();
+    };
+    let entry = |range: usize| longest.get(longest.len() * range / ranges);
+    let keys = (1..ranges).filter_map(|range| Some(entry(range)?.key.to_vec()));
+    let mut starts: Vec<Vec<u8>> = keys.collect();
+    starts.dedup();
+    starts
+}
+
+/// The sections for current and old readers that are being written.
+struct SectionTargets<'s> {
+    present: SectionTarget<'s>,
+    past: Option<SectionTarget<'s>>,
+    /// The number of versions that were read, including those that are not retained.
+    entries_read: u64,
+}
+
+impl<'s> SectionTargets<'s> {
+    fn new(sinks: SectionSinks<'s>, options: SectionOptions) -> SectionTargets<'s> {
+        SectionTargets {
+            present: SectionTarget::new(sinks.present, options),
+            past: sinks.past.map(|sink| SectionTarget::past(sink, options)),
+            entries_read: 0,
+        }
+    }
+
+    /// Creates targets for later keys of the same sections, see [`SectionWriter::for_later_range`].
+    fn for_later_range(&self) -> SectionTargets<'s> {
+        SectionTargets {
+            present: self.present.for_later_range(),
+            past: self.past.as_ref().map(SectionTarget::for_later_range),
+            entries_read: 0,
+        }
+    }
+
+    fn append_range(self, later: SectionTargets<'s>) -> Result<SectionTargets<'s>, StorageError> {
+        let past = self.past.zip(later.past);
+        Ok(SectionTargets {
+            present: self.present.append_range(later.present)?,
+            past: past
+                .map(|(past, later)| past.append_range(later))
+                .transpose()?,
+            entries_read: self.entries_read + later.entries_read,
+        })
+    }
+
+    /// Writes the retained versions of a range of the keys of buffers.
+    fn write_range(
+        mut self,
+        buffers: &[Arc<SortedBuffer>],
+        range: KeyRange<'_>,
+        keep: &Retention,
+    ) -> Result<SectionTargets<'s>, StorageError> {
+        let mut merge = MergeCursor::from_buffers(buffers.iter().cloned())?;
+        if let Some(start) = range.start {
+            merge.seek(start, RecordId::MIN)?;
+        }
+        let until = range.end.map(|key| EntryKey::new(key, RecordId::MIN));
+        self.write(&mut merge, until, keep, &|| true)?;
+        Ok(self)
+    }
+
+    /// Writes the retained versions of `merge` up to an entry key. Returns `false` if
+    /// `should_continue` stopped it.
+    fn write(
+        &mut self,
+        merge: &mut MergeCursor,
+        until: Option<EntryKey<'_>>,
+        keep: &Retention,
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<bool, StorageError> {
+        debug_assert!(keep.snapshots.is_sorted(), "{:?}", keep.snapshots);
+        keep.oldest()?;
+        let SectionTargets {
+            present,
+            past,
+            entries_read,
+        } = self;
+        let mut last = EntryTracker::default();
+        let mut is_whole = true;
+        while let Some(mut entry) = merge.current() {
+            if until.is_some_and(|until| entry.entry_key() >= until) {
+                is_whole = false;
+                break;
+            }
+            *entries_read += 1;
+            if entries_read.is_multiple_of(ENTRIES_PER_CHECK) && !should_continue() {
+                return Ok(false);
+            }
+            match last.go_to(&entry) {
+                KeyStep::SameKey => {}
+                KeyStep::NewKey => {
+                    present.key_is_written = false;
+                    past.iter_mut().for_each(|it| it.key_is_written = false);
+                }
+                KeyStep::Backward => return Err(merge.out_of_order()),
+            }
+            let seen = keep.is_seen(entry.position, last.newer);
+            let settled = keep.is_settled(entry.position);
+            let hides_present = entry.deleted && keep.older == OlderData::Present;
+            let is_past =
+                last.newer.is_some() || merge.is_past() || entry.deleted && !hides_present;
+            let needless = settled && entry.deleted && keep.older == OlderData::None;
+            if settled {
+                entry.position = Position::ZERO;
+            }
+            last.newer = Some(entry.position);
+            if seen && !needless {
+                let target = past.as_mut().filter(|_| is_past);
+                target.unwrap_or(present).push(&entry)?;
+            }
+            merge.advance()?;
+        }
+        if is_whole {
+            merge.check_end()?;
+        }
+        Ok(true)
+    }
+
+    fn finish(self) -> Result<WrittenSections, StorageError> {
+        Ok(WrittenSections {
+            present: self.present.writer.finish()?,
+            past: self.past.map_or(Ok(None), |it| it.writer.finish())?,
+        })
+    }
 }
 
 /// A section that is being written.
@@ -217,6 +373,20 @@ impl<'s> SectionTarget<'s> {
             ..options
         };
         SectionTarget::new(sink, options)
+    }
+
+    fn for_later_range(&self) -> SectionTarget<'s> {
+        SectionTarget {
+            writer: self.writer.for_later_range(),
+            key_is_written: false,
+        }
+    }
+
+    fn append_range(self, later: SectionTarget<'s>) -> Result<SectionTarget<'s>, StorageError> {
+        Ok(SectionTarget {
+            writer: self.writer.append_range(later.writer)?,
+            key_is_written: later.key_is_written,
+        })
     }
 
     fn push(&mut self, entry: &Entry<'_>) -> Result<(), StorageError> {

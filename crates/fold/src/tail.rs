@@ -2,8 +2,9 @@
 //!
 //! Several parts of similar size are joined at once, so that an entry is seldom copied. Small ones
 //! are joined by the thread that creates the last of them, which is often a reader. Larger ones are
-//! left to [`Tail::join_parts`]. Parts that are large together stay longer: a fold merges them
-//! anyway, and copying them before costs more than a dozen parts cost a reader.
+//! left to [`Tail::join_parts`], which joins them only if there are readers. Parts that are large
+//! together stay longer: a fold merges them anyway, and copying them before costs more than a dozen
+//! parts cost a reader.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,8 +29,10 @@ const PARTS_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub struct Tail {
     state: Mutex<TailState>,
-    /// There are parts that should be joined.
+    /// There are parts that should be joined, if the tail is read.
     has_joinable_parts: AtomicBool,
+    /// The tail was read since its parts were joined last.
+    is_read: AtomicBool,
     /// Held while parts are created. Taken before `state`.
     making: Mutex<()>,
     /// Held while parts are joined.
@@ -63,6 +66,17 @@ impl Tail {
         }
     }
 
+    /// Returns the parts up to at least `position`, for a reader. Creates those that do not exist,
+    /// see [`extend_to`](Self::extend_to).
+    pub fn parts_up_to(
+        &self,
+        position: Position,
+        make: impl FnOnce(Position) -> (Vec<TailPart>, Position),
+    ) -> Arc<Vec<Arc<TailPart>>> {
+        self.note_reader();
+        self.extend_to(position, make)
+    }
+
     /// Returns the parts up to at least `position`. If they do not exist yet, `make` is called with
     /// the position up to which parts exist. It returns the parts after it, oldest first, and the
     /// position up to which they go.
@@ -70,17 +84,17 @@ impl Tail {
     /// # Panics
     ///
     /// Panics if `make` returns a position before `position`.
-    pub fn parts_up_to(
+    pub fn extend_to(
         &self,
         position: Position,
         make: impl FnOnce(Position) -> (Vec<TailPart>, Position),
     ) -> Arc<Vec<Arc<TailPart>>> {
-        let existing = self.existing_parts();
+        let existing = self.current_parts();
         if existing.covered >= position {
             return existing.parts;
         }
         let _alone = self.making.lock();
-        let existing = self.existing_parts();
+        let existing = self.current_parts();
         if existing.covered >= position {
             return existing.parts;
         }
@@ -115,8 +129,21 @@ impl Tail {
         state.parts.clone()
     }
 
-    /// Returns the parts that exist now. Does not wait for a thread that creates others.
+    /// Returns the parts that exist now, for a reader. Does not wait for a thread that creates
+    /// others.
     pub fn existing_parts(&self) -> ExistingParts {
+        self.note_reader();
+        self.current_parts()
+    }
+
+    fn note_reader(&self) {
+        // Readers mostly find the flag set, and share its cache line.
+        if !self.is_read.load(Ordering::Relaxed) {
+            self.is_read.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn current_parts(&self) -> ExistingParts {
         let state = self.state.lock();
         ExistingParts {
             parts: state.parts.clone(),
@@ -126,11 +153,15 @@ impl Tail {
 
     /// Returns `true` if [`join_parts`](Self::join_parts) has parts to join.
     pub fn has_joinable_parts(&self) -> bool {
-        self.has_joinable_parts.load(Ordering::Relaxed)
+        self.has_joinable_parts.load(Ordering::Relaxed) && self.is_read.load(Ordering::Relaxed)
     }
 
-    /// Joins parts while others read and add. Returns `true` if there were any to join.
+    /// Joins parts while others read and add. Does nothing if the tail was not read since the last
+    /// time. Returns `true` if there were any to join.
     pub fn join_parts(&self) -> bool {
+        if !self.is_read.load(Ordering::Relaxed) {
+            return false;
+        }
         let _alone = self.joining.lock();
         let state = self.state.lock();
         let parts = state.parts.clone();
@@ -140,6 +171,7 @@ impl Tail {
             return false;
         };
         drop(state);
+        self.is_read.store(false, Ordering::Relaxed);
         let (_, alike) = parts.split_at(start);
         let joined = Arc::new(TailPart::join(alike));
         let mut state = self.state.lock();
@@ -280,8 +312,25 @@ mod tests {
         let tail = Tail::default();
         check(&tail, JOINED as u64, SMALL_ENTRIES as u64 / 2, false);
         assert!(tail.has_joinable_parts());
+        assert!(tail.join_parts() && !tail.has_joinable_parts());
         let found = check(&Tail::default(), 200, 600, false);
         assert!(found <= PARTS_MAX, "{found}");
+    }
+
+    /// Before, a tail that only a fold read was copied, and the fold did the same work.
+    #[test]
+    fn parts_are_joined_for_readers_only() {
+        let tail = Tail::default();
+        let entries = SMALL_ENTRIES as u64;
+        for position in 1..=4 * JOINED as u64 {
+            tail.extend_to(Position(position), |_| {
+                (vec![part(position, entries)], Position(position))
+            });
+        }
+        assert!(!tail.has_joinable_parts() && !tail.join_parts());
+        let before = tail.existing_parts().parts.len();
+        assert!(tail.has_joinable_parts() && tail.join_parts());
+        assert!(tail.existing_parts().parts.len() < before);
     }
 
     /// Parts are added while others are joined.

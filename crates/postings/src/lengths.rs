@@ -12,6 +12,10 @@
 //! An id in a page is the lowest 16 bits of the record id.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
 
 /// The number of record ids for which a page has room.
 pub const PAGE_IDS: u64 = 1 << 16;
@@ -20,19 +24,32 @@ const DENSE_SHORT: u8 = 0;
 const DENSE: u8 = 1;
 const SPARSE: u8 = 2;
 
-/// Collects the lengths of a field.
+/// The lengths of a field. Several threads can add to it.
 #[derive(Debug, Default)]
+pub struct LengthsTable {
+    pages: Mutex<BTreeMap<u64, Arc<Page>>>,
+}
+
+/// Adds lengths to a table.
+#[derive(Debug)]
 pub struct LengthsWriter {
-    pages: BTreeMap<u64, Page>,
+    table: Arc<LengthsTable>,
     /// The page that was used last, and its number.
-    last: Option<(u64, Page)>,
+    last: Option<(u64, Arc<Page>)>,
 }
 
 /// The lengths of a page, in parts. A part without lengths takes no memory.
-type Page = Vec<Option<Box<[u16; PART_IDS]>>>;
+#[derive(Debug)]
+struct Page([OnceLock<Box<Part>>; PARTS]);
+
+/// 0: no length.
+type Part = [AtomicU16; PART_IDS];
 
 const PART_IDS: usize = 256;
 const PARTS: usize = PAGE_IDS as usize / PART_IDS;
+
+/// A page is encoded as sparse if it has less than one length for this many ids.
+const IDS_PER_LENGTH: usize = 4;
 
 /// The number of records with a length, and the sum of the lengths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +60,44 @@ pub struct LengthTotals {
     pub sum: u64,
 }
 
+impl LengthsTable {
+    fn page(&self, number: u64) -> Arc<Page> {
+        let empty = || Arc::new(Page([const { OnceLock::new() }; PARTS]));
+        let mut pages = self.pages.lock();
+        pages.entry(number).or_insert_with(empty).clone()
+    }
+
+    /// Returns the totals of the lengths that were added.
+    pub fn totals(&self) -> LengthTotals {
+        let mut totals = LengthTotals::default();
+        for page in self.pages.lock().values() {
+            for (_, length) in page.known() {
+                totals.records += 1;
+                totals.sum += u64::from(length);
+            }
+        }
+        totals
+    }
+
+    /// Returns `true` if no length was added.
+    pub fn is_empty(&self) -> bool {
+        self.pages.lock().is_empty()
+    }
+
+    /// Returns the encoded pages with their numbers, in order.
+    pub fn encode(&self) -> Vec<(u64, Vec<u8>)> {
+        let pages = self.pages.lock();
+        let encoded = pages.iter().map(|(number, page)| (*number, page.encode()));
+        encoded.collect()
+    }
+}
+
 impl LengthsWriter {
+    /// Creates a writer to a table.
+    pub fn new(table: Arc<LengthsTable>) -> LengthsWriter {
+        LengthsWriter { table, last: None }
+    }
+
     /// Adds the length of a record. The first length of a record stays. Returns `true` if readers
     /// will find this length by the id.
     #[inline]
@@ -55,97 +109,73 @@ impl LengthsWriter {
         if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
             self.open(number);
         }
-        let within = (id % PAGE_IDS) as usize;
-        let page = self.last.as_mut();
-        let Some(part) = page.and_then(|(_, page)| page.get_mut(within / PART_IDS)) else {
-            return false;
-        };
-        let part = part.get_or_insert_with(|| Box::new([0; PART_IDS]));
-        let slot = part.get_mut(within % PART_IDS);
-        slot.is_some_and(|slot| {
-            if *slot == 0 {
-                *slot = length;
+        let page = self.last.as_ref();
+        let slot = page.and_then(|(_, page)| page.slot((id % PAGE_IDS) as usize));
+        slot.is_some_and(|slot| match slot.load(Ordering::Relaxed) {
+            0 => {
+                let set = slot.compare_exchange(0, length, Ordering::Relaxed, Ordering::Relaxed);
+                set.is_ok() || set == Err(length)
             }
-            *slot == length
+            known => known == length,
         })
     }
 
     #[cold]
     fn open(&mut self, number: u64) {
-        if let Some((last, page)) = self.last.take() {
-            self.pages.insert(last, page);
-        }
-        let known = self.pages.remove(&number);
-        let page = known.unwrap_or_else(|| vec![None; PARTS]);
-        self.last = Some((number, page));
-    }
-
-    /// Returns the totals of the lengths that were added.
-    pub fn totals(&self) -> LengthTotals {
-        let last = self.last.as_ref().map(|(_, page)| page);
-        let parts = self.pages.values().chain(last).flatten().flatten();
-        let lengths = parts.flat_map(|part| part.iter()).filter(|it| **it > 0);
-        lengths.fold(LengthTotals::default(), |totals, length| LengthTotals {
-            records: totals.records + 1,
-            sum: totals.sum + u64::from(*length),
-        })
-    }
-
-    /// Returns `true` if no length was added.
-    pub fn is_empty(&self) -> bool {
-        self.last.is_none()
-    }
-
-    /// Returns the encoded pages with their numbers, in order. The writer is empty afterwards.
-    pub fn finish(&mut self) -> impl Iterator<Item = (u64, Vec<u8>)> + use<> {
-        if let Some((last, page)) = self.last.take() {
-            self.pages.insert(last, page);
-        }
-        let pages = std::mem::take(&mut self.pages);
-        pages
-            .into_iter()
-            .map(|(number, page)| (number, encode(&page)))
+        self.last = Some((number, self.table.page(number)));
     }
 }
 
-/// A page is encoded as sparse if it has less than one length for this many ids.
-const IDS_PER_LENGTH: usize = 4;
+impl Page {
+    #[inline]
+    fn slot(&self, within: usize) -> Option<&AtomicU16> {
+        let part = self.0.get(within / PART_IDS)?;
+        let part = part.get_or_init(|| Box::new([const { AtomicU16::new(0) }; PART_IDS]));
+        part.get(within % PART_IDS)
+    }
 
-fn encode(page: &Page) -> Vec<u8> {
-    let known = || {
-        let parts = page.iter().zip((0u32..).step_by(PART_IDS));
-        let parts = parts.filter_map(|(part, first)| Some((part.as_deref()?, first)));
-        let lengths = parts.flat_map(|(part, first)| part.iter().zip(first..));
-        lengths.filter(|(length, _)| **length > 0)
-    };
-    let (count, first) = (known().count(), known().next().map_or(0, |(_, id)| id));
-    let last = known().last().map_or(0, |(_, id)| id);
-    let span = (last - first) as usize + 1;
-    if count * IDS_PER_LENGTH < span {
-        let mut bytes = vec![SPARSE];
-        for (length, id) in known() {
-            bytes.extend_from_slice(&(id as u16).to_le_bytes());
-            bytes.extend_from_slice(&length.to_le_bytes());
-        }
-        return bytes;
+    /// Returns the lengths with their ids within the page, in order.
+    fn known(&self) -> impl Iterator<Item = (u32, u16)> {
+        let parts = self.0.iter().zip((0u32..).step_by(PART_IDS));
+        let parts = parts.filter_map(|(part, first)| Some((part.get()?, first)));
+        let slots = parts.flat_map(|(part, first)| (first..).zip(part.iter()));
+        let lengths = slots.map(|(id, slot)| (id, slot.load(Ordering::Relaxed)));
+        lengths.filter(|(_, length)| *length > 0)
     }
-    let mut dense = vec![0; span];
-    for (length, id) in known() {
-        if let Some(slot) = dense.get_mut((id - first) as usize) {
-            *slot = *length;
+
+    fn encode(&self) -> Vec<u8> {
+        let (count, first) = (
+            self.known().count(),
+            self.known().next().map_or(0, |(id, _)| id),
+        );
+        let last = self.known().last().map_or(0, |(id, _)| id);
+        let span = (last - first) as usize + 1;
+        if count * IDS_PER_LENGTH < span {
+            let mut bytes = vec![SPARSE];
+            for (id, length) in self.known() {
+                bytes.extend_from_slice(&(id as u16).to_le_bytes());
+                bytes.extend_from_slice(&length.to_le_bytes());
+            }
+            return bytes;
         }
-    }
-    let is_short = dense.iter().all(|length| u8::try_from(*length).is_ok());
-    let mut bytes = vec![if is_short { DENSE_SHORT } else { DENSE }];
-    bytes.extend_from_slice(&(first as u16).to_le_bytes());
-    for length in dense {
-        if is_short {
-            bytes.push(length as u8);
-        } else {
-            bytes.extend_from_slice(&length.to_le_bytes());
+        let mut dense = vec![0; span];
+        for (id, length) in self.known() {
+            if let Some(slot) = dense.get_mut((id - first) as usize) {
+                *slot = length;
+            }
         }
+        let is_short = dense.iter().all(|length| u8::try_from(*length).is_ok());
+        let mut bytes = vec![if is_short { DENSE_SHORT } else { DENSE }];
+        bytes.extend_from_slice(&(first as u16).to_le_bytes());
+        for length in dense {
+            if is_short {
+                bytes.push(length as u8);
+            } else {
+                bytes.extend_from_slice(&length.to_le_bytes());
+            }
+        }
+        bytes
     }
-    bytes
 }
 
 /// An encoded page of lengths.
@@ -207,17 +237,17 @@ mod tests {
     use super::*;
 
     fn check(ids: &[u64], length_of: impl Fn(u64) -> u32) {
-        let mut writer = LengthsWriter::default();
-        assert!(writer.is_empty());
+        let table = Arc::new(LengthsTable::default());
+        assert!(table.is_empty());
+        let mut writer = LengthsWriter::new(table.clone());
         for id in ids.iter().rev().chain(ids) {
             assert!(writer.add(*id, length_of(*id)), "{id}");
         }
         assert!(!writer.add(ids[0], length_of(ids[0]) + 1));
         let sum: u64 = ids.iter().map(|id| u64::from(length_of(*id))).sum();
         let records = ids.len() as u64;
-        assert_eq!(writer.totals(), LengthTotals { records, sum });
-        let pages: BTreeMap<u64, Vec<u8>> = writer.finish().collect();
-        assert!(writer.is_empty());
+        assert_eq!(table.totals(), LengthTotals { records, sum });
+        let pages: BTreeMap<u64, Vec<u8>> = table.encode().into_iter().collect();
         let find = |id: u64| {
             let page = pages.get(&(id / PAGE_IDS))?;
             LengthsPage::read(page).unwrap().get(id)
@@ -242,10 +272,30 @@ mod tests {
 
     #[test]
     fn unknown_and_very_long_lengths_are_not_kept() {
-        let mut writer = LengthsWriter::default();
+        let table = Arc::new(LengthsTable::default());
+        let mut writer = LengthsWriter::new(table.clone());
         assert!(!writer.add(3, 0));
         assert!(!writer.add(3, 1 << 16));
-        assert!(writer.is_empty());
+        assert!(table.is_empty());
+    }
+
+    /// Each posting of a record finds its length in the table, or is packed with it.
+    #[test]
+    fn one_of_several_writers_sets_a_length() {
+        const IDS: u64 = 100_000;
+        let table = Arc::new(LengthsTable::default());
+        let write = |length: u32| {
+            let mut writer = LengthsWriter::new(table.clone());
+            (0..IDS).filter(|id| writer.add(*id, length)).count() as u64
+        };
+        let (ones, twos) = std::thread::scope(|scope| {
+            let other = scope.spawn(|| write(2));
+            (write(1), other.join().unwrap())
+        });
+        assert_eq!(ones + twos, IDS);
+        let (records, sum) = (IDS, ones + 2 * twos);
+        assert_eq!(table.totals(), LengthTotals { records, sum });
+        assert_eq!(table.encode().len() as u64, IDS.div_ceil(PAGE_IDS));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! Two parts of a posting are stored outside of its piece, because many queries do not read them:
 //! - positions, in a stream to which each piece refers: [`PositionsWriter`], [`Positions`];
 //! - field lengths, once for each record of a section instead of once for each posting:
-//!   [`LengthsWriter`], [`LengthsPage`].
+//!   [`LengthsTable`], [`LengthsPage`].
 //!
 //! This crate does not read files. It does not know sections, keys or queries.
 //!
@@ -30,7 +30,7 @@ pub mod positions;
 mod varint;
 
 pub use impact::{Impact, length_code, length_of_code};
-pub use lengths::{LengthTotals, LengthsPage, LengthsWriter, PAGE_IDS};
+pub use lengths::{LengthTotals, LengthsPage, LengthsTable, LengthsWriter, PAGE_IDS};
 pub use payload::Posting;
 pub use piece::{GROUP, GROUPS_MAX, Group, Piece, PieceWriter};
 pub use positions::{Positions, PositionsReader, PositionsWriter};

@@ -42,6 +42,9 @@ struct Task {
     index: Option<Arc<Index>>,
 }
 
+/// A thread that writes fewer entries of a map takes less time than it saves.
+const ENTRIES_PER_THREAD: usize = 1 << 16;
+
 /// The sections that a task wrote.
 struct TaskSections {
     task: usize,
@@ -338,22 +341,20 @@ fn write(core: &Core, task: &Task, sinks: &FoldRuns) -> Result<Vec<WrittenSectio
         compression: Compression::None,
         ..options
     };
-    let mut merge = MergeCursor::from_buffers(parts.iter().map(|part| part.sorted().clone()))?;
+    let buffers: Vec<_> = parts.iter().map(|part| part.sorted().clone()).collect();
     let end = if task.mostly_appends() {
         task.end()
     } else {
         None
     };
     let Some(end) = end else {
-        let sections = merge::write_sections(
-            &mut merge,
-            None,
-            &keep,
-            sinks.short_lived_sinks(),
-            short_lived,
-        )?;
+        let entries: usize = buffers.iter().map(|buffer| buffer.len()).sum();
+        let threads = core.options.threads.min(1 + entries / ENTRIES_PER_THREAD);
+        let sinks = sinks.short_lived_sinks();
+        let sections = merge::write_buffers(&buffers, &keep, sinks, short_lived, threads)?;
         return Ok(vec![sections]);
     };
+    let mut merge = MergeCursor::from_buffers(buffers)?;
     // Changes of older documents go into their own section, so new documents, which sort after all
     // others, are never merged.
     let until = Some(end.as_key());

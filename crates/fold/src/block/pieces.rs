@@ -1,9 +1,14 @@
 //! Packing of the postings of one key into pieces.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use windrow_invariant::Bug;
 use windrow_postings::piece::RecordPosting;
 use windrow_postings::{
-    GROUP, GROUPS_MAX, LengthTotals, LengthsWriter, PieceWriter, PositionsWriter, Posting,
+    GROUP, GROUPS_MAX, LengthTotals, LengthsTable, LengthsWriter, PieceWriter, PositionsWriter,
+    Posting,
 };
 
 use super::{GroupBuilder, PIECE};
@@ -16,10 +21,9 @@ pub const ROWS_MAX: usize = GROUP * GROUPS_MAX;
 #[derive(Debug)]
 pub struct PiecePacker {
     form: PostingsForm,
-    field: Vec<u8>,
-    lengths: LengthsWriter,
-    /// The lengths of the fields before the current one.
-    finished_lengths: Vec<FieldLengths>,
+    section_lengths: Arc<SectionLengths>,
+    /// The current field, and the writer of its lengths.
+    field: Option<(Vec<u8>, LengthsWriter)>,
     piece: PieceWriter,
     positions: PositionsWriter,
     block_positions: PiecePositions,
@@ -74,6 +78,12 @@ pub struct PiecePositions {
     pub has_pieces: bool,
 }
 
+/// The field lengths of a section, which all its writers share.
+#[derive(Debug, Default)]
+pub struct SectionLengths {
+    fields: Mutex<BTreeMap<Vec<u8>, Arc<LengthsTable>>>,
+}
+
 /// The lengths of one field in the records of a section.
 #[derive(Debug)]
 pub struct FieldLengths {
@@ -85,13 +95,31 @@ pub struct FieldLengths {
     pub totals: LengthTotals,
 }
 
+impl SectionLengths {
+    fn table(&self, field: &[u8]) -> Arc<LengthsTable> {
+        let mut fields = self.fields.lock();
+        fields.entry(field.to_vec()).or_default().clone()
+    }
+
+    /// Returns the encoded lengths of the fields that have some, in the order of the fields.
+    pub fn encode(&self) -> Vec<FieldLengths> {
+        let fields = self.fields.lock();
+        let known = fields.iter().filter(|(_, table)| !table.is_empty());
+        let encoded = known.map(|(field, table)| FieldLengths {
+            field: field.clone(),
+            totals: table.totals(),
+            pages: table.encode(),
+        });
+        encoded.collect()
+    }
+}
+
 impl PiecePacker {
-    pub fn new(form: PostingsForm) -> PiecePacker {
+    pub fn new(form: PostingsForm, section_lengths: Arc<SectionLengths>) -> PiecePacker {
         PiecePacker {
             form,
-            field: Vec::new(),
-            lengths: LengthsWriter::default(),
-            finished_lengths: Vec::new(),
+            section_lengths,
+            field: None,
             piece: PieceWriter::default(),
             positions: PositionsWriter::default(),
             block_positions: PiecePositions::default(),
@@ -102,7 +130,11 @@ impl PiecePacker {
     /// Fills a piece from the first `plain` entries, which are settled and not deleted. Returns
     /// `false` if no postings fit, because their ids are too far apart.
     pub fn fill(&mut self, group: &mut GroupBuilder, plain: usize) -> Result<bool, Bug> {
-        self.enter_field(&group.key);
+        let lengths = enter_field(
+            self.form.field(&group.key),
+            &mut self.field,
+            &self.section_lengths,
+        );
         let mut taken = 0;
         let mut start = group.payloads_start;
         let mut packed = Vec::with_capacity(GROUP);
@@ -124,7 +156,6 @@ impl PiecePacker {
             if packed.len() < GROUP || !self.piece.has_room(&packed) {
                 break;
             }
-            let lengths = &mut self.lengths;
             self.piece
                 .push(&packed, |one| lengths.add(one.id, one.posting.length));
             for one in &packed {
@@ -134,25 +165,6 @@ impl PiecePacker {
         }
         group.forget(taken, start);
         Ok(taken > 0)
-    }
-
-    fn enter_field(&mut self, key: &[u8]) {
-        let field = self.form.field(key);
-        if self.field != field {
-            self.end_field();
-            self.field.extend_from_slice(field);
-        }
-    }
-
-    fn end_field(&mut self) {
-        let field = std::mem::take(&mut self.field);
-        if !self.lengths.is_empty() {
-            self.finished_lengths.push(FieldLengths {
-                field,
-                totals: self.lengths.totals(),
-                pages: self.lengths.finish().collect(),
-            });
-        }
     }
 
     /// Writes the head of a group and the piece that was filled.
@@ -173,9 +185,17 @@ impl PiecePacker {
     pub fn take_positions(&mut self) -> PiecePositions {
         std::mem::take(&mut self.block_positions)
     }
+}
 
-    pub fn take_lengths(&mut self) -> Vec<FieldLengths> {
-        self.end_field();
-        std::mem::take(&mut self.finished_lengths)
+/// Returns the writer of the lengths of a field. `current` is the last field with its writer.
+fn enter_field<'c>(
+    field: &[u8],
+    current: &'c mut Option<(Vec<u8>, LengthsWriter)>,
+    section: &SectionLengths,
+) -> &'c mut LengthsWriter {
+    if current.as_ref().is_some_and(|(known, _)| known != field) {
+        *current = None;
     }
+    let open = || (field.to_vec(), LengthsWriter::new(section.table(field)));
+    &mut current.get_or_insert_with(open).1
 }

@@ -113,7 +113,7 @@ impl MergeCursor {
         Ok(())
     }
 
-    pub(super) fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), StorageError> {
+    pub(crate) fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), StorageError> {
         self.sources
             .iter_mut()
             .try_for_each(|source| source.seek(key, id))?;

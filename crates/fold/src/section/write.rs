@@ -1,5 +1,7 @@
 //! Writing of sections: sorted entries in, a descriptor out.
 
+use std::sync::Arc;
+
 use parking_lot::Mutex;
 use windrow_invariant::Bug;
 use windrow_storage::{
@@ -11,7 +13,7 @@ use super::FILTER_BLOCKS;
 use super::descriptor::{KEY_BYTES_MAX, SectionDescriptor};
 use super::fences::{BlockSpan, FenceRow, FenceWriter, FieldLengthPages, LengthsPageSpan, Root};
 use super::filter_page::FilterPageBuilder;
-use crate::block::{BLOCK_BYTES, BlockBuilder, PiecePositions, PostingsForm};
+use crate::block::{BLOCK_BYTES, BlockBuilder, PiecePositions, PostingsForm, SectionLengths};
 use crate::columns;
 use crate::entry::{Entry, EntryKey, RecordId, common_prefix};
 use crate::entry_digest::EntryDigest;
@@ -169,6 +171,9 @@ pub struct SectionWriter<'s> {
     sink: &'s RunSink,
     options: SectionOptions,
     block: BlockBuilder,
+    lengths: Arc<SectionLengths>,
+    /// Another writer may write keys before.
+    is_later_range: bool,
     encoder: BlockEncoder,
     packer: PackedBlockEncoder,
     raw: Vec<u8>,
@@ -202,13 +207,32 @@ pub struct SectionWriter<'s> {
 impl<'s> SectionWriter<'s> {
     /// Creates a writer. Several writers can share a run.
     pub fn new(sink: &'s RunSink, options: SectionOptions) -> SectionWriter<'s> {
+        SectionWriter::with_lengths(sink, options, Arc::default())
+    }
+
+    /// Creates a writer of a later range of keys of the same section, for another thread.
+    /// [`append_range`](Self::append_range) adds what it has written.
+    pub fn for_later_range(&self) -> SectionWriter<'s> {
+        SectionWriter {
+            is_later_range: true,
+            ..SectionWriter::with_lengths(self.sink, self.options, self.lengths.clone())
+        }
+    }
+
+    fn with_lengths(
+        sink: &'s RunSink,
+        options: SectionOptions,
+        lengths: Arc<SectionLengths>,
+    ) -> SectionWriter<'s> {
         SectionWriter {
             sink,
             options,
             block: match options.postings {
-                Some(form) => BlockBuilder::for_postings(form),
+                Some(form) => BlockBuilder::for_postings(form, lengths.clone()),
                 None => BlockBuilder::default(),
             },
+            lengths,
+            is_later_range: false,
             encoder: BlockEncoder::new(options.compression),
             packer: PackedBlockEncoder::default(),
             raw: Vec::new(),
@@ -331,7 +355,10 @@ impl<'s> SectionWriter<'s> {
         }
         if self.entries == 0 {
             self.separator.extend_from_slice(entry.key);
-            self.separator_id = entry.id;
+            // Readers search in the block before, too, if a key may begin there.
+            if !self.is_later_range {
+                self.separator_id = entry.id;
+            }
             return;
         }
         // A greater key has a byte after the common prefix.
@@ -387,16 +414,16 @@ impl<'s> SectionWriter<'s> {
 
     /// Appends the pages of field lengths.
     fn end_lengths(&mut self) -> Result<(), StorageError> {
-        for table in self.block.take_lengths() {
-            let mut pages = Vec::with_capacity(table.pages.len());
-            for (number, page) in table.pages {
+        for field in self.lengths.encode() {
+            let mut pages = Vec::with_capacity(field.pages.len());
+            for (number, page) in field.pages {
                 let address = self.append(encode_block(&page, Compression::Lz4))?;
                 let span = address.into();
                 pages.push(LengthsPageSpan { number, span });
             }
             self.root.lengths.push(FieldLengthPages {
-                field: table.field,
-                totals: table.totals,
+                field: field.field,
+                totals: field.totals,
                 pages,
             });
         }
@@ -414,6 +441,9 @@ impl<'s> SectionWriter<'s> {
     }
 
     fn end_fence_block(&mut self) {
+        if self.fence_writer.len() == 0 {
+            return;
+        }
         let bytes = self.fence_writer.finish();
         self.fence_blocks
             .push(encode_block(&bytes, Compression::Lz4));
@@ -440,6 +470,47 @@ impl<'s> SectionWriter<'s> {
         };
         self.root.filters.push(address);
         Ok(())
+    }
+
+    /// Appends the entries of a writer that [`for_later_range`](Self::for_later_range) created.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a bug if its keys are not later, or if the section has filters, whose pages
+    /// belong to a fixed number of blocks.
+    pub fn append_range(mut self, mut later: SectionWriter<'s>) -> Result<Self, StorageError> {
+        if self.has_filter() {
+            return Err(Bug::new("a section with filters was written in ranges").into());
+        }
+        let Some((key, id)) = &later.first else {
+            return Ok(self);
+        };
+        if self.first.is_none() {
+            return Ok(later);
+        }
+        if self.last_key >= *key {
+            return Err(Bug::new(format!("the range from {key:?}, {id} on is not later")).into());
+        }
+        for writer in [&mut self, &mut later] {
+            if !writer.block.is_empty() {
+                writer.end_block()?;
+            }
+            writer.end_fence_block();
+        }
+        self.fence_blocks.append(&mut later.fence_blocks);
+        self.blocks += later.blocks;
+        (self.last_key, self.last_id) = (later.last_key, later.last_id);
+        self.sum = self.sum.zip(later.sum).map(|(mut sum, other)| {
+            sum.combine(other);
+            sum
+        });
+        self.marks.add_all(&later.marks);
+        self.entries += later.entries;
+        self.entries_in_blocks += later.entries_in_blocks;
+        self.deletions += later.deletions;
+        self.bytes_stored += later.bytes_stored;
+        self.bytes_raw += later.bytes_raw;
+        Ok(self)
     }
 
     /// Writes the last block, the fences and the root. Returns `None` if there were no entries. The
@@ -543,6 +614,53 @@ mod tests {
         for span in root.fences {
             assert!((fences_start..fences_end).contains(&span.offset));
         }
+    }
+
+    #[test]
+    fn only_later_ranges_are_appended() {
+        let storage =
+            Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default()).unwrap();
+        let sink = RunSink::new(storage.runs.create().unwrap());
+        let options = SectionOptions {
+            filter_bits: 0,
+            ..options()
+        };
+        let writer = || {
+            let mut writer = SectionWriter::new(&sink, options);
+            writer.push(&entry(b"b", 2), true).unwrap();
+            writer
+        };
+        let append = |key: &[u8]| {
+            let first = writer();
+            let mut later = first.for_later_range();
+            later.push(&entry(key, 3), true).unwrap();
+            first.append_range(later)
+        };
+        for key in [b"a", b"b"] {
+            let refused = tolerate_bugs(|| append(key).map(drop));
+            assert!(matches!(refused, Err(StorageError::Bug(_))), "{key:?}");
+        }
+        let (empty, whole) = (SectionWriter::new(&sink, options), append(b"c").unwrap());
+        let whole = whole.append_range(empty.for_later_range()).unwrap();
+        let descriptor = empty
+            .append_range(whole)
+            .unwrap()
+            .finish()
+            .unwrap()
+            .unwrap();
+        let mut expected = writer();
+        expected.push(&entry(b"c", 3), true).unwrap();
+        let expected = expected.finish().unwrap().unwrap();
+        assert_eq!(descriptor.hash, expected.hash);
+        assert_eq!(
+            (descriptor.entries, descriptor.last_key),
+            (2, expected.last_key)
+        );
+        assert_eq!(descriptor.first_key, expected.first_key);
+        let with_filters = SectionWriter::new(&sink, super::tests::options());
+        let later = with_filters.for_later_range();
+        let refused = tolerate_bugs(|| with_filters.append_range(later).map(drop));
+        assert!(matches!(refused, Err(StorageError::Bug(_))));
     }
 
     /// A section of unsorted entries would have been written, and readers would not have found

@@ -5,11 +5,13 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use windrow_fold::cursor::MergeCursor;
-use windrow_fold::merge::{self, MergeInput, MergeSizes, OlderData, Retention, SectionSinks};
+use windrow_fold::merge::{
+    self, MergeInput, MergeSizes, OlderData, Retention, SectionSinks, WrittenSections,
+};
 use windrow_fold::sections::{RankedSection, Sections};
 use windrow_fold::{
     Entry, EntryBufferBuilder, EntryKey, Position, PostingsForm, RecordId, RunSink, Section,
-    SectionOptions, Snapshot, Snapshots, Tail, TailPart, TombstoneRanges, View,
+    SectionOptions, Snapshot, Snapshots, StorageError, Tail, TailPart, TombstoneRanges, View,
 };
 use windrow_postings::{Posting, payload::put_position};
 use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
@@ -231,17 +233,17 @@ impl Map {
     /// Writes a present and a past section.
     pub fn write_sections(
         &self,
-        merge: &mut MergeCursor,
-        keep: &Retention,
         position: Position,
+        write: impl FnOnce(SectionSinks<'_>, SectionOptions) -> Result<WrittenSections, StorageError>,
     ) -> (Option<Arc<Section>>, Option<Arc<Section>>) {
         let sink = || RunSink::new(self.storage.runs.create().unwrap());
         let (present, past) = (sink(), sink());
+        let is_postings = matches!(self.places, Places::Postings);
         let options = SectionOptions {
-            filter_bits: 10,
+            filter_bits: if is_postings { 0 } else { 10 },
             mark_byte: Some(MARK),
             packed: position.0.is_multiple_of(3),
-            postings: matches!(self.places, Places::Postings).then_some(PostingsForm::ByField),
+            postings: is_postings.then_some(PostingsForm::ByField),
             with_digest: true,
             compression: Compression::Lz4,
             position,
@@ -250,7 +252,7 @@ impl Map {
             present: &present,
             past: Some(&past).filter(|_| self.splits),
         };
-        let made = merge::write_sections(merge, None, keep, sinks, options).unwrap();
+        let made = write(sinks, options).unwrap();
         present.finish().unwrap();
         past.finish().unwrap();
         let open = |it| Arc::new(Section::open(&self.storage.runs, it).unwrap());
@@ -259,10 +261,12 @@ impl Map {
 
     pub fn fold(&mut self) {
         let parts: Vec<Arc<TailPart>> = self.view().parts;
-        let buffers = parts.iter().map(|part| part.sorted().clone());
-        let mut merge = MergeCursor::from_buffers(buffers).unwrap();
+        let buffers: Vec<_> = parts.iter().map(|part| part.sorted().clone()).collect();
         let keep = self.keep(OlderData::Present);
-        let (present, past) = self.write_sections(&mut merge, &keep, self.position);
+        let threads = 1 + self.position.0 as usize % 4;
+        let (present, past) = self.write_sections(self.position, |sinks, options| {
+            merge::write_buffers(&buffers, &keep, sinks, options, threads)
+        });
         self.sections = Arc::new(self.sections.with_added(present, past));
         self.tail = Tail::new(self.position);
     }
@@ -275,7 +279,9 @@ impl Map {
         };
         let mut merge = MergeCursor::from_sections(&chosen.sections).unwrap();
         let keep = self.keep(chosen.older);
-        let (present, past) = self.write_sections(&mut merge, &keep, chosen.position);
+        let (present, past) = self.write_sections(chosen.position, |sinks, options| {
+            merge::write_sections(&mut merge, None, &keep, sinks, options)
+        });
         let is_gone = |it: &Arc<Section>| {
             chosen
                 .sections
