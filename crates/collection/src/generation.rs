@@ -223,11 +223,11 @@ impl Generation {
         tail.tail.parts_up_to(position, make)
     }
 
-    /// Creates the entries of an index that the commits up to `position` lack.
-    pub fn create_entries(&self, index: &Index, position: Position) {
+    /// Like [`index`](Self::index), for a fold or for nobody yet. Parts are joined for readers only.
+    pub fn create_entries(&self, index: &Index, position: Position) -> Arc<Vec<Arc<TailPart>>> {
         let tail = self.index_tail(index);
         let make = |from| self.make_parts_after(from, position, index, &tail);
-        tail.tail.extend_to(position, make);
+        tail.tail.extend_to(position, make)
     }
 
     /// Returns tail parts with the entries of an index after `from`, and the position up to which

@@ -325,7 +325,7 @@ fn write(core: &Core, task: &Task, sinks: &FoldRuns) -> Result<Vec<WrittenSectio
     let (generation, position) = (&task.frozen.generation, task.frozen.folded.position);
     let parts = match &task.index {
         None => generation.records(position),
-        Some(index) => generation.index(index, position),
+        Some(index) => generation.create_entries(index, position),
     };
     let keep = Retention {
         snapshots: core.snapshot_positions(),
