@@ -223,7 +223,8 @@ impl Generation {
         tail.tail.parts_up_to(position, make)
     }
 
-    /// Like [`index`](Self::index), for a fold or for nobody yet. Parts are joined for readers only.
+    /// Like [`index`](Self::index), but the call does not count as a read, which would cause the
+    /// parts to be joined.
     pub fn create_entries(&self, index: &Index, position: Position) -> Arc<Vec<Arc<TailPart>>> {
         let tail = self.index_tail(index);
         let make = |from| self.make_parts_after(from, position, index, &tail);

@@ -25,7 +25,7 @@ pub(crate) fn split_into_parts(
         let length = part_length(rest.as_bytes(), part_bytes_max);
         let inner_path = part_path(whole.inner_path.as_deref(), *parts_count + 1);
         let part = if length < whole.text.len() {
-            let (text, behind) = rest.split_at_checked(length)?;
+            let (text, behind) = rest.split_at(length);
             if text.is_empty() {
                 return None;
             }
@@ -58,7 +58,7 @@ fn part_path(document_path: Option<&str>, number: u64) -> Option<String> {
 }
 
 /// Returns the length of the first part of a text, up to a line break, a space or a character
-/// boundary of UTF-8. At least one character, so that splitting terminates.
+/// boundary of UTF-8. The part has at least one character, so that splitting ends.
 pub(crate) fn part_length(text: &[u8], bytes_max: usize) -> usize {
     let Some(head) = text.get(..bytes_max).filter(|_| bytes_max < text.len()) else {
         return text.len();

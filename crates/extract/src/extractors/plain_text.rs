@@ -46,7 +46,7 @@ pub(crate) fn extract_stream(
     }
     let mut pieces = Pieces {
         bytes: Vec::new(),
-        unread_bytes_max: extraction.limits.input_bytes_max.saturating_add(1),
+        bytes_read: 0,
         piece_bytes_max: extraction.limits.part_bytes_max,
     };
     pieces.read(extraction, reader, pieces.piece_bytes_max.saturating_mul(2))?;
@@ -60,9 +60,8 @@ pub(crate) fn extract_stream(
     let (mut parts_count, mut limits) = (0, extraction.limits.clone());
     loop {
         extraction.limits.check_deadline()?;
-        let (is_last, length) = (pieces.is_last(), pieces.next_length());
-        let bytes = pieces.bytes.get(..length).unwrap_or_default();
-        let input = Input { name: "", bytes };
+        let (is_last, bytes) = (pieces.is_last(), pieces.next());
+        let (length, input) = (bytes.len(), Input { name: "", bytes });
         let mut document = catch_panic(FORMAT, || extract(&input, &limits))?;
         limits.text_bytes_max = limits.text_bytes_max.saturating_sub(document.text.len());
         document.truncated |= limits.text_bytes_max == 0 && !is_last;
@@ -80,13 +79,13 @@ pub(crate) fn extract_stream(
 /// ends before.
 struct Pieces {
     bytes: Vec<u8>,
-    /// One more than the number of bytes that may still be read.
-    unread_bytes_max: u64,
+    /// The number of bytes of the text that have been read so far.
+    bytes_read: usize,
     piece_bytes_max: usize,
 }
 
 impl Pieces {
-    /// Reads at most `bytes_max` bytes more.
+    /// Reads at most `bytes_max` bytes more. Fails if the text exceeds [`Limits::input_bytes_max`].
     fn read(
         &mut self,
         extraction: &Extraction<'_>,
@@ -94,13 +93,14 @@ impl Pieces {
         bytes_max: usize,
     ) -> Result<(), ExtractError> {
         let before = self.bytes.len();
-        let bytes_max = self.unread_bytes_max.min(bytes_max as u64);
+        // One byte more than the limit shows that the text exceeds it.
+        let allowed = extraction.limits.input_bytes_max.saturating_add(1);
+        let bytes_max = allowed
+            .saturating_sub(self.bytes_read as u64)
+            .min(bytes_max as u64);
         extraction.read_bytes(FORMAT, reader, bytes_max, &mut self.bytes)?;
-        self.unread_bytes_max -= (self.bytes.len() - before) as u64;
-        if self.unread_bytes_max == 0 {
-            return extraction.limits.check_input(usize::MAX);
-        }
-        Ok(())
+        self.bytes_read += self.bytes.len() - before;
+        extraction.limits.check_input(self.bytes_read)
     }
 
     /// Returns `true` if the text ends with the bytes.
@@ -108,13 +108,15 @@ impl Pieces {
         self.bytes.len() < self.piece_bytes_max.saturating_mul(2)
     }
 
-    /// The number of bytes of the next piece.
-    fn next_length(&self) -> usize {
+    /// Returns the next piece.
+    fn next(&self) -> &[u8] {
         if self.is_last() {
-            self.bytes.len()
-        } else {
-            part_length(&self.bytes, self.piece_bytes_max)
+            return &self.bytes;
         }
+        let (piece, _) = self
+            .bytes
+            .split_at(part_length(&self.bytes, self.piece_bytes_max));
+        piece
     }
 }
 
