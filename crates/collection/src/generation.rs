@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
+use windrow_fold::parallel::map_items;
 use windrow_fold::{ExistingParts, HashedKey, Position, Tail, TailPart};
 use windrow_index::Definition;
 
@@ -31,7 +32,7 @@ use crate::record::{Commit, Operation};
 use crate::unique_keys::key_probe::KeyProbe;
 use crate::unique_keys::key_set::KeySet;
 use crate::unique_keys::recent_key_filter::FoldedKeys;
-use chunks::{chunks_of, commit_bytes, divide_inserts, for_each_chunk};
+use chunks::{chunks_of, commit_bytes, divide_inserts};
 use entries::{
     add_hashes, documents_by_id, documents_by_record, entries_of, ids_by_record, index_entries,
 };
@@ -267,7 +268,7 @@ impl Generation {
     ) -> Vec<TailPart> {
         let pieces = divide_inserts(commits);
         let chunks = chunks_of(&pieces, self.threads);
-        let make = |commits: &[Arc<Commit>]| {
+        let make = |commits: &&[Arc<Commit>]| {
             let expected = entries_per_kib * commit_bytes(commits) / KIB;
             let expected = expected + expected / 4;
             TailPart::from(if index.definition.clustered {
@@ -276,7 +277,7 @@ impl Generation {
                 index_entries(index, commits, expected)
             })
         };
-        for_each_chunk(&chunks, self.threads, make)
+        map_items(&chunks, self.threads, make)
     }
 
     /// Returns the existing tail parts of an index, without creating more.

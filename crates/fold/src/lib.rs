@@ -82,6 +82,7 @@ mod key_sort;
 mod lookup;
 pub mod marks;
 pub mod merge;
+pub mod parallel;
 pub mod postings;
 pub mod prefetch;
 mod radix;

@@ -3,14 +3,13 @@
 
 use std::cmp::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::{self, AtomicUsize};
 
-use parking_lot::Mutex;
 use windrow_invariant::Bug;
 use windrow_storage::{Position, StorageError};
 
 use crate::cursor::MergeCursor;
 use crate::entry::{Entry, EntryKey, RecordId, compare_keys};
+use crate::parallel::map_items;
 use crate::section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
 use crate::sections::{RankedSection, Sections};
 use crate::sorted_buffer::SortedBuffer;
@@ -176,30 +175,13 @@ pub fn write_buffers(
         return targets.finish();
     }
     let starts = range_starts(buffers, threads * RANGES_PER_THREAD);
-    let (next, written) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let work = || {
-        loop {
-            let number = next.fetch_add(1, atomic::Ordering::Relaxed);
-            if number > starts.len() {
-                break;
-            }
-            let range = KeyRange {
-                start: number.checked_sub(1).and_then(|last| starts.get(last)),
-                end: starts.get(number),
-            };
-            let range = targets.for_later_range().write_range(buffers, range, keep);
-            written.lock().push((number, range));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work);
-        }
-        work();
-    });
-    let mut written = written.into_inner();
-    written.sort_unstable_by_key(|(number, _)| *number);
-    for (_, range) in written {
+    let ends = starts.iter().map(Some).chain([None]);
+    let ranges = std::iter::once(None)
+        .chain(starts.iter().map(Some))
+        .zip(ends);
+    let ranges: Vec<_> = ranges.map(|(start, end)| KeyRange { start, end }).collect();
+    let write = |range: &KeyRange<'_>| targets.for_later_range().write_range(buffers, *range, keep);
+    for range in map_items(&ranges, threads, write) {
         targets = targets.append_range(range?)?;
     }
     let entries: u64 = buffers.iter().map(|buffer| buffer.len() as u64).sum();

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use windrow_fold::RecordId;
@@ -40,41 +39,6 @@ pub(super) fn chunks_of(commits: &[Arc<Commit>], threads: usize) -> Vec<&[Arc<Co
 /// Returns the bytes of commits.
 pub(super) fn commit_bytes(commits: &[Arc<Commit>]) -> usize {
     commits.iter().map(|commit| commit.bytes).sum()
-}
-
-/// Calls `make` for each chunk, on at most `threads` threads. Returns the results in the order of
-/// the chunks.
-pub(super) fn for_each_chunk<T: Send>(
-    chunks: &[&[Arc<Commit>]],
-    threads: usize,
-    make: impl Fn(&[Arc<Commit>]) -> T + Sync,
-) -> Vec<T> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut results = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(chunk) = chunks.get(number) else {
-                return results;
-            };
-            results.push((number, make(chunk)));
-        }
-    };
-    let mut results = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(chunks.len()))
-            .map(|_| scope.spawn(work))
-            .collect();
-        let mut results = work();
-        for other in others {
-            match other.join() {
-                Ok(more) => results.extend(more),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        results
-    });
-    results.sort_by_key(|(number, _)| *number);
-    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Divides commits that insert many documents: their entries can then be created in several chunks.
@@ -129,6 +93,7 @@ fn push_pieces(
 mod tests {
     use windrow_document::DocumentBuf;
     use windrow_fold::Position;
+    use windrow_fold::parallel::map_items;
 
     use super::*;
 
@@ -211,10 +176,10 @@ mod tests {
     fn results_are_in_the_order_of_the_chunks() {
         let commits = commits(&[CHUNK_BYTES_MAX; 40]);
         let chunks = chunks_of(&commits, 3);
-        let first = |chunk: &[Arc<Commit>]| chunk.first().map(|commit| commit.position.0);
-        let found = for_each_chunk(&chunks, 3, first);
+        let first = |chunk: &&[Arc<Commit>]| chunk.first().map(|commit| commit.position.0);
+        let found = map_items(&chunks, 3, first);
         assert_eq!(found, (1..=40).map(Some).collect::<Vec<_>>());
-        assert!(for_each_chunk(&[], 3, first).is_empty());
+        assert!(map_items(&Vec::new(), 3, first).is_empty());
     }
 
     #[test]

@@ -15,11 +15,11 @@
 //! them. It always removes the third file, as no snapshot survives a restart.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
-use parking_lot::Mutex;
 use windrow_fold::cursor::MergeCursor;
 use windrow_fold::merge::{self, OlderData, Retention, WrittenSections};
+use windrow_fold::parallel::map_items;
 use windrow_fold::{EntryKeyBuf, RunSink, Section, SectionDescriptor, SectionOptions};
 use windrow_invariant::Bug;
 use windrow_storage::{Compression, Position, RowChange};
@@ -241,22 +241,10 @@ fn freeze(collections: &Collections) -> Vec<Task> {
 
 /// Runs the tasks on all threads.
 fn write_all(core: &Core, tasks: &[Task], sinks: &FoldRuns) -> Result<Vec<TaskSections>, Error> {
-    let next = AtomicUsize::new(0);
-    let outcomes = Mutex::new(Vec::new());
-    let work = || {
-        while let Some((number, task)) = take(&next, tasks) {
-            let outcome =
-                write(core, task, sinks).map(|sections| task_sections(number, task, sections));
-            outcomes.lock().push(outcome);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..core.options.threads.min(tasks.len()) {
-            scope.spawn(work);
-        }
-        work();
+    let tasks: Vec<_> = tasks.iter().enumerate().collect();
+    let outcomes = map_items(&tasks, core.options.threads, |(number, task)| {
+        write(core, task, sinks).map(|sections| task_sections(*number, task, sections))
     });
-    let outcomes = outcomes.into_inner();
     if outcomes.len() != tasks.len() {
         let what = format!("{} of {} maps were folded", outcomes.len(), tasks.len());
         return Err(Bug::new(what).into());
@@ -272,11 +260,6 @@ fn task_sections(number: usize, task: &Task, sections: Vec<WrittenSections>) -> 
         sections: sections.into_iter().filter_map(|it| it.present).collect(),
         past,
     }
-}
-
-fn take<'t, T>(next: &AtomicUsize, tasks: &'t [T]) -> Option<(usize, &'t T)> {
-    let number = next.fetch_add(1, Ordering::Relaxed);
-    tasks.get(number).map(|task| (number, task))
 }
 
 impl Task {
